@@ -115,7 +115,9 @@ def test_it_reads_the_flash_as_a_kernel_does(device: str, tmp_path: Path) -> Non
 
 def test_a_static_volume_of_an_image_of_ubi_is_checked_once(tmp_path: Path) -> None:
     """As `ubi_open_volume` does."""
-    (tmp_path / "root.sqfs").write_bytes(squashfs({"a": b"x" * 300_000}, "none"))
+    image = squashfs({"a": b"x" * 300_000}, "none")
+    # As long as mksquashfs makes it: ubiblock leaves out what is no whole sector at the end of a static volume.
+    (tmp_path / "root.sqfs").write_bytes(image.ljust(-(-len(image) // 4096) * 4096, b"\0"))
     volume = "[root]\nmode=ubi\nimage=root.sqfs\nvol_id=0\nvol_type=static\nvol_name=root\n"
     (tmp_path / "root.ini").write_text(volume, encoding="utf-8")
     command = [tool("ubinize"), "-o", "root.ubi", "-m", "2048", "-p", "128KiB", "root.ini"]

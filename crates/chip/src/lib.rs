@@ -99,7 +99,7 @@ impl Chip {
                 return Err(ChipError::Input(format!("{key} = {value}: leave it out, the program takes that place")));
             }
         }
-        let session = Session::new(keys, SEED, Path::new("."))?;
+        let session = Session::new(keys.clone(), SEED, Path::new("."))?;
         let mtd = session.system().mtd().cloned().ok_or(ChipError::NoFlash)?;
         ffslab_mtd::causes::register(mtd.sim());
         let journal = None;

@@ -99,16 +99,17 @@ fn rows(column: &Column) -> usize {
         Column::U32(values) => values.len(),
         Column::U64(values) => values.len(),
         Column::F64(values) => values.len(),
+        Column::Optional(values) => values.len(),
         Column::Texts(_, places) => places.len(),
     }
 }
 
-/// Kind of the values, and what they mean if that is not all.
+/// Kind of the values, and what they mean if that is not all. NaN stands for numbers that a row does not have.
 fn kind(column: &Column) -> (i32, Option<i32>) {
     match column {
         Column::U32(_) => (INT32, Some(UINT_32)),
         Column::U64(_) => (INT64, Some(UINT_64)),
-        Column::F64(_) => (DOUBLE, None),
+        Column::F64(_) | Column::Optional(_) => (DOUBLE, None),
         Column::Texts(..) => (BYTE_ARRAY, Some(UTF8)),
     }
 }
@@ -119,6 +120,10 @@ fn plain(column: &Column) -> Vec<u8> {
         Column::U32(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
         Column::U64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
         Column::F64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        Column::Optional(values) => {
+            let numbers = values.iter().map(|value| value.map_or(f64::NAN, f64::from));
+            numbers.flat_map(f64::to_le_bytes).collect()
+        }
         Column::Texts(names, places) => {
             let mut bytes = Vec::new();
             for &place in places {

@@ -91,10 +91,12 @@ fn list(blocks: &mut Blocks, at_bytes: u64, entries: u64, entry_bytes: usize) ->
 
 impl Files {
     /// What `squashfs_fill_super` reads behind the superblock, in its order.
-    pub fn open(mut blocks: Blocks) -> std::result::Result<Files, (Errno, Blocks)> {
+    ///
+    /// Errors: with what is damaged, if that is why.
+    pub fn open(mut blocks: Blocks) -> std::result::Result<Files, (Errno, Option<String>)> {
         let lists = match Files::lists(&mut blocks) {
             Ok(lists) => lists,
-            Err(errno) => return Err((errno, blocks)),
+            Err(errno) => return Err((errno, blocks.damage)),
         };
         let place = blocks.superblock.root_offset;
         let mut files = Files { blocks, lists, nodes: BTreeMap::new(), root: 0 };
@@ -106,9 +108,9 @@ impl Files {
             }
             Ok(_) => {
                 let errno = files.blocks.wrong(Wrong::new(0, "the root is no directory"));
-                Err((errno, files.blocks))
+                Err((errno, files.blocks.damage))
             }
-            Err(errno) => Err((errno, files.blocks)),
+            Err(errno) => Err((errno, files.blocks.damage)),
         }
     }
 

@@ -61,9 +61,9 @@ impl Squashfs {
         if superblock.used_bytes > device_bytes {
             return Err(MountError::TooLarge { image_bytes: superblock.used_bytes, device_bytes });
         }
-        let files = Files::open(blocks).map_err(|(errno, mut blocks)| match errno {
+        let files = Files::open(blocks).map_err(|(errno, damage)| match errno {
             Errno::PowerCut => MountError::Device(ReadError::PowerCut),
-            errno => MountError::Damaged(blocks.damage.take().unwrap_or_else(|| errno.to_string())),
+            errno => MountError::Damaged(damage.unwrap_or_else(|| errno.to_string())),
         })?;
         Ok(Squashfs { files, index: MetaIndex::default(), taken: None, ubi })
     }
