@@ -262,13 +262,10 @@ fn set_erase_block(profile: &mut Profile, kib: u32) -> Result<(), MachineError> 
 
 fn refuse_what_nor_lacks(keys: &StackKeys) -> Result<(), MachineError> {
     const ECC: &str = "ECC that Linux knows of";
-    const BAD_BLOCKS: &str = "bad blocks";
+    // Reserves for bad blocks are given to UBI there as well (`ubiattach -b`), and nothing follows from them.
     let given = [
         ("ecc", keys.ecc.is_some(), ECC),
         ("ecc_strength_bits", keys.ecc_strength_bits.is_some(), ECC),
-        ("bad_block_table", keys.bad_block_table.is_some(), BAD_BLOCKS),
-        ("max_beb_per1024", keys.bad_reserve_per_1024.is_some(), BAD_BLOCKS),
-        ("beb_reserve_pct", keys.bad_reserve_percent.is_some(), BAD_BLOCKS),
         ("subpage_writes", keys.subpage_writes.is_some(), "pages that could be written in parts"),
     ];
     match given.into_iter().find(|(_, is_given, _)| *is_given) {

@@ -87,12 +87,12 @@ pub fn keys_of(case: &Case) -> Result<StackKeys, CaseError> {
         word_bits: Some(system.word_bits.unwrap_or(64)),
         uptime_us: system.uptime_us.map(exact),
         wall_clock_us: system.wall_clock_us.map(exact),
+        bad_block_table: Some(system.has_bad_block_table()),
         nand_wait: Some(wait_of(system)),
         mount: case.mounts.clone(),
         ..StackKeys::of(board, fs, flash.partition_blocks)
     };
     if flash.medium.is_none() {
-        keys.bad_block_table = Some(system.has_bad_block_table());
         keys.ecc = system.ecc;
         keys.ecc_strength_bits = system.ecc_strength_bits;
     }
