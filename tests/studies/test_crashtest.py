@@ -402,14 +402,22 @@ def test_the_commands_and_the_python_of_the_page_work(
     commands = [
         shlex.split(line, comments=True)[1:] for line in page.splitlines() if line.startswith("    ffslab crashtest ")
     ]
+    # A program in C, which a journey runs.
+    commands.remove(["crashtest", "examples/crashtest/updater.toml"])
     with_points = [[words[0], "--points", "150", *words[1:]] for words in commands]
     assert [ffslab(*words).returncode for words in with_points] == [0, 0, 0, 1, 0, 1, 1]
     assert json.loads(ffslab(*commands[2], "--points", "20", "--json").stdout)["holds"] is True
-    (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    shown, of_program = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     Path("examples/crashtest/shown.toml").write_text(shown, encoding="utf-8")
     held = CrashTest.from_file("examples/crashtest/settings.toml")
     said = replace(CrashTest.from_file("examples/crashtest/shown.toml"), file_name=held.file_name)
     assert said == held
+    Path("examples/crashtest/shown.toml").write_text(of_program, encoding="utf-8")
+    held = CrashTest.from_file("examples/crashtest/updater.toml")
+    assert (
+        replace(CrashTest.from_file("examples/crashtest/shown.toml"), file_name=held.file_name, title=held.title)
+        == held
+    )
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path / "examples/crashtest")
     exec(compile(code, "docs/power-cuts.md", "exec"), {})
