@@ -70,15 +70,6 @@ def test_volumes_wear_the_blocks_of_both(ffslab: Command, tmp_path: Path) -> Non
     assert table in ran.stdout and table in (ROOT / "experiments/mounts/README.md").read_text(encoding="utf-8")
 
 
-def test_a_reference_run_has_one_mount(ffslab: Command, tmp_path: Path) -> None:
-    text = (ROOT / VOLUMES).read_text(encoding="utf-8").split("[[program]]")[0]
-    (tmp_path / "a.toml").write_text(text, encoding="utf-8")
-    ran = ffslab("reference", "run", "a.toml")
-    assert ran.returncode == 2
-    assert "[[stack.mount]]: several mounts are not run elsewhere" in ran.stderr
-    assert ran.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

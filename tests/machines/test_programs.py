@@ -49,15 +49,6 @@ def test_alone_there_is_nothing_of_programs() -> None:
     assert "programs" not in run.summary["variants"][0]
 
 
-def test_a_reference_run_has_one_program(ffslab: Command, tmp_path: Path) -> None:
-    text = (ROOT / EXAMPLE).read_text(encoding="utf-8").replace('["jffs2", "yaffs2", "ubifs"]', '["ubifs"]')
-    (tmp_path / "a.toml").write_text(text, encoding="utf-8")
-    ran = ffslab("reference", "run", "a.toml")
-    assert ran.returncode == 2
-    assert "[[program]]: programs that run at once are not run elsewhere" in ran.stderr
-    assert ran.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize("key", ["logger.append.count", "logger.append.gap_us"])
 def test_axes_from_python_vary_steps_of_a_program(key: str) -> None:
     experiment = Experiment.from_file(ROOT / EXAMPLE).with_axes({"fs": ["jffs2"], key: [1_000, 2_000]})
