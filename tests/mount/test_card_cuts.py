@@ -98,15 +98,23 @@ def test_what_cannot_be_cut_is_one_line(tmp_path: Path, ffslab: Command) -> None
     (tmp_path / "disk.img").write_bytes(b"x" * 4096)
     record = recorded(tmp_path, *SMALL, "--image", str(tmp_path / "disk.img"))
     (tmp_path / "half.rec").write_bytes(record.read_bytes()[:-30])
+    # A byte of what was written, and one behind whose change nothing else would ask.
+    for name, at in (("data", -300), ("settings", record.read_bytes().index(b'"seed": ') + 8)):
+        changed = bytearray(record.read_bytes())
+        changed[at] ^= 1
+        (tmp_path / f"{name}.rec").write_bytes(changed)
     (tmp_path / "layerless").mkdir()
     layerless = recorded(tmp_path / "layerless", "sd-card")
     tail = ("--socket", str(tmp_path / "s"), "--", "true")
     for words, said in [
         ((str(tmp_path / "text"), *tail), "is no record of a card"),
         ((str(tmp_path / "half.rec"), *tail), "damaged or has no end"),
+        ((str(tmp_path / "data.rec"), *tail), "damaged or has no end"),
+        ((str(tmp_path / "settings.rec"), *tail), "damaged or has no end"),
         ((str(record), "--at", "100000", *tail), "--at 100000: the session has"),
         ((str(layerless), "--torn", "partial", *tail), "has no flash"),
         ((str(record), *tail), "before it had a verdict of the cut at 1"),
+        ((str(record), *tail[:-1], "sh", "-c", "read a; kill -9 $$"), "sh: ended by signal 9 (Killed) before it had"),
         ((str(record), *tail[:-1], "no such program"), "cannot be run"),
         ((str(record), "--", "true"), "say where to listen"),
         ((str(record),), "say what becomes of the cuts"),

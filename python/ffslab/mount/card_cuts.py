@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ffslab._native import InputError, __version__
 from ffslab.answers.card_cuts import CardCut, CardCuts, CardVerdict
-from ffslab.files.os_errors import reason
+from ffslab.files.os_errors import how_ended, reason
 from ffslab.mount import card_record
 from ffslab.mount.card import PIECE_B, Card
 from ffslab.mount.card_record import MARK, TRIM, WRITE, ZEROES, Entry, entries_of, wanted_of
@@ -198,7 +198,7 @@ class Check:
         if not said.endswith(b"\n"):
             code = await self._process.wait()
             raise InputError(
-                f"{self._name}: ended with code {code} before it had a verdict of the cut at {state.point.at}: it "
+                f"{self._name}: ended {how_ended(code)} before it had a verdict of the cut at {state.point.at}: it "
                 "reads a line for each cut and answers by a line"
             )
         return said.decode(errors="replace").strip() or "nothing said"

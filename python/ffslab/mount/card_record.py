@@ -1,8 +1,9 @@
 """What was asked of a served card, kept so that the same requests can be made again and the power cut among them.
 
 A record has a line of what it is, a line of JSON (`Kept`), and an entry for each request that was carried out, in their
-order: the last one says that the session came to its end. Marks are what a program of the client said meanwhile: a
-write to the export `marks` is one, and it was answered before whatever the program did next.
+order: the last one says that the session came to its end, and its data are the SHA-256 of all before it. Marks are what
+a program of the client said meanwhile: a write to the export `marks` is one, and it was answered before whatever the
+program did next.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ffslab.mount.nbd import PAYLOAD_MAX_B
 
 KIND = b"ffslab card record 1\n"
 READ, WRITE, ZEROES, FLUSH, TRIM, MARK, END = range(7)
-# Kind, bytes, where, and how long the device had nothing to do before. The data of writes and marks follow.
+# Kind, bytes, where, and how long the device had nothing to do before. The data of writes, marks and the end follow.
 ENTRY = struct.Struct(">B3xIQQ")
 MARKS = "marks"
 # A page of a kernel's cache, so that it writes a mark without reading around it.
@@ -68,6 +69,7 @@ class Recorder:
     def __init__(self, file: Path, wanted: Wanted, seed: int, *, think: bool) -> None:
         self._file = file
         self._part = file.with_name(f"{file.name}.{os.getpid()}.part")
+        self._digest = hashlib.sha256()
         image = wanted.image
         kept = Kept(
             wanted.device,
@@ -80,22 +82,28 @@ class Recorder:
         line = json.dumps({"version": __version__, **asdict(kept)}, ensure_ascii=False).encode()
         try:
             self._out = self._part.open("wb")
-            self._out.write(KIND + line + b"\n")
+            self._write(KIND + line + b"\n")
         except OSError as error:
             raise self._refused(error) from None
 
     def _refused(self, error: OSError) -> InputError:
         return InputError(f"--record {self._file}: {reason(error)}")
 
+    def _write(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._out.write(data)
+
     def add(self, entry: Entry) -> None:
         try:
-            self._out.write(ENTRY.pack(entry.kind, entry.count, entry.at, entry.idle_ns) + entry.data)
+            self._write(ENTRY.pack(entry.kind, entry.count, entry.at, entry.idle_ns) + entry.data)
         except OSError as error:
             # Its client must not take it for an error of the device.
             raise self._refused(error) from None
 
     def end(self) -> None:
-        self.add(Entry(END, 0, 0, 0))
+        digest = self._digest.copy()
+        digest.update(ENTRY.pack(END, digest.digest_size, 0, 0))
+        self.add(Entry(END, 0, digest.digest_size, 0, digest.digest()))
         try:
             self._out.close()
             self._part.replace(self._file)
@@ -185,29 +193,34 @@ def entries_of(file: Path) -> tuple[Kept, Iterator[Entry]]:
         opened.close()
         raise InputError(f"{file}: is no record of a card: `ffslab card serve --record FILE` writes one")
     try:
-        line = json.loads(opened.readline(LINE_MAX_B))
+        written = opened.readline(LINE_MAX_B)
+        line = json.loads(written)
         line.pop("version")
         kept = Kept(**{**line, "settings": tuple(line["settings"])})
     except (ValueError, KeyError, TypeError, AttributeError):
         opened.close()
         raise InputError(f"{file}: a record of a card whose second line is damaged") from None
-    return kept, _entries(file, opened)
+    return kept, _entries(file, opened, hashlib.sha256(KIND + written))
 
 
-def _entries(file: Path, opened: BinaryIO) -> Iterator[Entry]:
+def _entries(file: Path, opened: BinaryIO, digest: hashlib._Hash) -> Iterator[Entry]:
     with opened:
         while True:
             head = opened.read(ENTRY.size)
+            digest.update(head)
             try:
                 kind, count, at, idle_ns = ENTRY.unpack(head)
-                has_data = kind in (WRITE, MARK)
+                has_data = kind in (WRITE, MARK, END)
                 data = opened.read(count) if has_data and count <= PAYLOAD_MAX_B else b""
                 if kind > END or (has_data and len(data) != count):
+                    raise struct.error
+                if kind == END and data != digest.digest():
                     raise struct.error
             except struct.error:
                 raise InputError(f"{file}: a record of a card that is damaged or has no end: make it again") from None
             if kind == END:
                 return
+            digest.update(data)
             yield Entry(kind, at, count, idle_ns, data)
 
 
