@@ -60,6 +60,13 @@ def test_the_right_updater_is_safe_at_all_cuts_and_where_its_way_back_is_cut(tmp
     assert "49 runs of the check" in text_of(answer) and "promised" not in text_of(answer)
 
 
+def check_alone(place: Path, kept: Path) -> tuple[int, str]:
+    """How the check ends that a person runs again by the line that a kept failure has for it."""
+    line = tomllib.loads(kept.read_text(encoding="utf-8"))["timeline"][-1]
+    ran = subprocess.run(line, shell=True, cwd=place, capture_output=True, text=True, check=False)
+    return ran.returncode, ran.stderr.strip()
+
+
 @pytest.mark.parametrize(
     ("mistake", "says", "during"),
     [
@@ -80,18 +87,7 @@ def test_each_mistake_is_found_with_the_function_whose_operation_was_cut(
     path = keep(outcome, failure, tmp_path / "kept", 1)
     again = crashtest(CrashTest.from_file(path))
     assert [(found["says"], found["operation"]) for found in again.failures] == [(says, failure["operation"])]
-    lines = tomllib.loads(path.read_text(encoding="utf-8"))["timeline"]
-    environment, _, command = lines[-1].partition(" ")
-    name, _, begins = environment.partition("=")
-    ran = subprocess.run(
-        [tmp_path / command.split()[0], "check"],
-        cwd=path.parent,
-        env={**os.environ, name: begins},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr.strip()) == (1, says)
+    assert check_alone(tmp_path, path) == (1, says)
 
 
 def test_a_cut_in_the_way_back_of_a_cut_is_found_where_no_first_one_is(tmp_path: Path) -> None:
@@ -121,6 +117,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no such command": ({"command": ["./none"]}, "program: command: ./none: No such file or directory"),
     "a word that is none": ({"chek": "x"}, "program: "),
+    "a word with NUL": ({"command": ["./updater", "up\0date"]}, "`command` has a NUL character"),
     "no chip": ({"setup": ["true"]}, "program: the setup, true, has opened no chip"),
     "a command that fails": (
         {"command": ["./updater"]},
@@ -151,6 +148,15 @@ def test_cuts_of_file_systems_are_refused(tmp_path: Path, key: str) -> None:
         judged(tmp_path, cuts={key: 1})
 
 
+def test_steps_beside_a_program_that_has_no_file_system_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "test.toml").write_text(
+        _native.toml_of({"title": "x", "crashtest": {"program": RIGHT}, "measure": [{"step": "sync"}]}),
+        encoding="utf-8",
+    )
+    with pytest.raises(InputError, match="`measure`: what a program on libffslab does stands in its table: leave it"):
+        CrashTest.from_file(tmp_path / "test.toml")
+
+
 def test_a_check_that_hangs_fails_in_its_own_words_with_all_that_it_started(tmp_path: Path) -> None:
     program = {**RIGHT, "check": "sleep 100 & echo $! >> started", "seconds": 1}
     (failure,) = judged(updater(tmp_path), program, cuts={"points": 1, "tears": 0}).failures
@@ -165,3 +171,8 @@ def test_the_chip_of_the_test_takes_the_place_of_the_programs(tmp_path: Path) ->
     assert "5 erase blocks" in answer_of(judged(place, stack=stack, cuts={"points": 1}))["machine"]
     with pytest.raises(InputError, match=r"the setup ended with 1: .*no-such-part"):
         judged(place, stack={**stack, "part": "no-such-part"})
+    # The line that runs a check again says which chip it is, and a text for the shell is told of it as a whole.
+    wrong = {**RIGHT, "check": ":; ./updater check && echo here >&2 && false"}
+    outcome = judged(place, wrong, stack=stack, cuts={"points": 1})
+    assert outcome.failures[0]["says"] == "here"
+    assert check_alone(place, keep(outcome, outcome.failures[0], tmp_path / "kept", 1)) == (1, "here")

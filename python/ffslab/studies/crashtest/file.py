@@ -121,6 +121,9 @@ def _test(data: dict[str, Any], file_name: str, folder: Path) -> CrashTest:
     if is_experiment(data) or "crashtest" in data:
         axes = tuple(table_at(data, "axes") or ())
         filled = _filled(data)
+        on_chip = isinstance(asked(data, "crashtest").get("program"), dict)
+        if on_chip and "measure" in data:
+            raise InputError("`measure`: what a program on libffslab does stands in its table: leave it out")
         if "measure" in data:
             Experiment.from_file(file_name).keys()
         data = _of_experiment(data)
@@ -277,6 +280,8 @@ def words_of(said: object, key: str) -> tuple[str, ...]:
     words = ["/bin/sh", "-c", said] if isinstance(said, str) else said
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise InputError(f"`{key}` must be a text for the shell, or a list of words")
+    if any("\0" in word for word in words):
+        raise InputError(f"`{key}` has a NUL character, which no word of a command can have: take it out")
     return tuple(words)
 
 

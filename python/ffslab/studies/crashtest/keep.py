@@ -54,7 +54,8 @@ def _as_table(outcome: Outcome, failure: CrashFailure, folder: Path, number: int
         "program": test.program or (test.on_chip and _of_program(test.on_chip)),
         "command": list(test.command),
         "mount": list(test.mount),
-        "timeline": timeline(outcome, failure["operation"]) + _again(outcome, failure, f"failure-{number}.journal"),
+        "timeline": timeline(outcome, failure["operation"])
+        + _again(outcome, failure, folder / f"failure-{number}.journal"),
         "stack": dict(test.stack) or None,
         "judge": dict(test.judge) or None,
         "cuts": {"recovery": cuts.recovery, "depth": cuts.depth}
@@ -77,7 +78,7 @@ def _of_program(program: Program) -> dict[str, Any]:
     return {key: value for key, value in said.items() if value != []}
 
 
-def _again(outcome: Outcome, failure: CrashFailure, journal: str) -> list[str]:
+def _again(outcome: Outcome, failure: CrashFailure, journal: Path) -> list[str]:
     """How a person runs the check of a program once more, in a debugger, too."""
     recording = outcome.recording
     if not isinstance(recording, ProgramRecording) or failure["recoveries_cut"]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab import _native
 from ffslab._native import InputError
+from ffslab.files.os_errors import how_ended
 from ffslab.studies.crashtest import journal as journals
 from ffslab.studies.crashtest.journal import Journal
 
@@ -48,9 +50,7 @@ class _Ended:
 
     def told(self, who: str) -> str:
         """What happened, in a line."""
-        how = f"with {self.code}"
-        if self.code is not None and self.code < 0:
-            how = f"by signal {-self.code} ({signal.strsignal(-self.code)})"
+        how = "" if self.code is None else how_ended(self.code)
         return f"{who} ended {how}{': ' + self.line if self.line else ''}"
 
 
@@ -116,11 +116,18 @@ class ProgramRecording:
         parts = self.before.path.read_text(encoding="utf-8"), self.journal.path.read_text(encoding="utf-8")
         return parts[0] + parts[1].partition("\n")[2]
 
-    def again(self, row: Row, journal: str) -> str:
-        """A line for a shell that runs the check from such a journal once more."""
+    def again(self, row: Row, journal: Path) -> str:
+        """A line for a shell in the folder of the test that runs the check from such a journal once more.
+
+        All of a check that is a text for the shell is told of it, so that shell stands in the line.
+        """
         before = 0 if self.before is None else len(self.before.entries)
         operation, torn, seed = row
-        return f"{_FROM}={journal}:{before + operation}:{torn}:{seed} {_words(self.program.check)}"
+        name = os.path.relpath(journal.resolve(), self.folder)
+        said = [f"{_FROM}={shlex.quote(f'{name}:{before + operation}:{torn}:{seed}')}"]
+        if self.stack:
+            said.append(f"{_STACK}={shlex.quote(self.stack)}")
+        return f"{' '.join(said)} {shlex.join(self.program.check)}"
 
     def judge(
         self, points: Sequence[Row], asked: str, _judge: object, progress: Callable[[float], object] | None
