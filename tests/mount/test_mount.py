@@ -442,3 +442,9 @@ def test_an_image_that_only_rtems_mounts_is_told_so(tmp_path: Path, ffslab: Comm
     ran = ffslab("mount", "--image", image, "mount")
     assert ran.returncode == 2
     assert "holds FAT, which Linux does not mount here: --system rtems --fs dosfs does" in ran.stderr
+
+
+def test_a_file_system_that_no_folder_shows_is_refused_and_not_offered(tmp_path: Path, ffslab: Command) -> None:
+    ran = ffslab("mount", "--fs", "squashfs", "--kernel", "6.1", str(tmp_path), "--", "true")
+    assert (ran.returncode, "no folder shows it here: an experiment reads it" in ran.stderr) == (2, True), ran.stderr
+    assert "squashfs" not in ffslab("mount", "--help").stdout

@@ -11,7 +11,7 @@ from ffslab.api.machine import LINUX_BOARD, LINUX_PART
 from ffslab.cli.parts import check_distinct, option
 from ffslab.cli.result_options import Jobs
 from ffslab.cli.slips import check_commas
-from ffslab.file_systems import listed
+from ffslab.file_systems import NOT_AS_FOLDER, listed
 from ffslab.systems import DEFAULT, FILE_SYSTEMS, file_systems_of_others, listed_with_meaning
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ MountedFs = Annotated[
     str | None,
     option(
         "--fs NAME",
-        f"File system: {listed(DEFAULT.file_systems)}; {file_systems_of_others()}. "
+        f"File system: {listed([fs for fs in DEFAULT.file_systems if fs not in NOT_AS_FOLDER])}; "
+        f"{file_systems_of_others()}. "
         f"[default: that of the image, or {DEFAULT.file_systems[0]}; of other systems to be said]",
     ),
 ]

@@ -25,7 +25,7 @@ from ffslab.api.machine import (
 )
 from ffslab.api.observe import Observe
 from ffslab.api.run import Run
-from ffslab.file_systems import ON_LINUX
+from ffslab.file_systems import NOT_AS_FOLDER, ON_LINUX
 from ffslab.files.inputs import resolved
 from ffslab.images.inspection import stack_keys
 from ffslab.mount.control import socket_path
@@ -71,6 +71,11 @@ class Wanted:
         given = settings_of(self.settings)
         if self.system != LINUX:
             return self._without_linux(given)
+        if self.fs in NOT_AS_FOLDER:
+            raise InputError(
+                f"--fs {self.fs}: no folder shows it here: an experiment reads it (docs/{self.fs}.md), and ffslab "
+                "inspect looks into an image"
+            )
         if self.image is None:
             if self.oob is not None or self.autoplace or self.where:
                 what = "--partition, --mtdparts, --offset and --size" if self.where else "--oob and --autoplace"
