@@ -100,6 +100,7 @@ pub struct Judged {
     pub cuts_of_second_mounts: usize,
     pub findings: Vec<Finding>,
     /// Known faults of the simulated system that second mounts met of which something is wrong.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub faults_met: BTreeSet<&'static str>,
 }
 

@@ -49,6 +49,7 @@ class _Judged(TypedDict):
     cuts_of_recoveries: int
     cuts_of_second_mounts: int
     findings: list[_Finding]
+    # Not there if there is none.
     faults_met: list[str]
 
 
@@ -185,7 +186,7 @@ def _together(judged: _Judged, fresh: _Judged) -> _Judged:
         "cuts_of_recoveries": judged["cuts_of_recoveries"] + fresh["cuts_of_recoveries"],
         "cuts_of_second_mounts": judged["cuts_of_second_mounts"] + fresh["cuts_of_second_mounts"],
         "findings": [*judged["findings"], *findings],
-        "faults_met": [*judged["faults_met"], *fresh["faults_met"]],
+        "faults_met": [*judged["faults_met"], *fresh.get("faults_met", [])],
     }
 
 
