@@ -50,7 +50,19 @@ def image(name: str, folder: Path) -> Path:
     if name == "own":
         path.write_bytes(squashfs(FILES, "none", 131_072))
         return path
-    options = ("-noappend", "-all-root", "-no-progress", "-quiet", "-processors", "1")
+    # The same layout whenever it is made.
+    options = (
+        "-mkfs-time",
+        "0",
+        "-all-time",
+        "0",
+        "-noappend",
+        "-all-root",
+        "-no-progress",
+        "-quiet",
+        "-processors",
+        "1",
+    )
     subprocess.run([tool("mksquashfs"), put(folder / "files"), path, *options, *IMAGES[name]], check=True)
     return path
 

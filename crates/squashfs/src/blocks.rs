@@ -2,7 +2,7 @@
 
 use crate::cache::{Block, BlockCache};
 use crate::inode::Metadata;
-use crate::superblock::Superblock;
+use crate::superblock::{Superblock, SUPERBLOCK_BYTES};
 use crate::{Compressor, Wrong, IS_PLAIN, IS_PLAIN_DATA, METADATA_BYTES};
 use ffslab_fs::Errno;
 use ffslab_rawblock::{RawBlock, ReadError};
@@ -114,6 +114,14 @@ impl Blocks {
     /// `squashfs_read_table`: bytes that stand there as they are, past all caches.
     pub fn table(&mut self, at_bytes: u64, bytes: usize) -> Result<Vec<u8>, Errno> {
         self.stored(at_bytes, bytes)
+    }
+
+    /// `get_comp_opts` of `fs/squashfs/decompressor.c`: what follows from the options is not needed to decompress.
+    pub fn compressor_options(&mut self) -> Result<(), Errno> {
+        if self.superblock.has_compressor_options() {
+            self.read_metadata(SUPERBLOCK_BYTES as u64)?;
+        }
+        Ok(())
     }
 
     fn metadata(&mut self, at_bytes: u64) -> Result<Block, Errno> {

@@ -115,6 +115,7 @@ impl Files {
     }
 
     fn lists(blocks: &mut Blocks) -> Result<Lists> {
+        blocks.compressor_options()?;
         let superblock = blocks.superblock;
         let mut lists = Lists::default();
         if let Some(at) = superblock.xattrs_offset {

@@ -11,6 +11,7 @@ const OLD_VERSIONS: std::ops::RangeInclusive<u16> = 1..=3;
 /// Blocks of data have 4 KiB to 1 MiB.
 const BLOCK_LOGS: std::ops::RangeInclusive<u16> = 12..=20;
 const FLAG_NO_FRAGMENTS: u16 = 0x0010;
+const FLAG_COMPRESSOR_OPTIONS: u16 = 0x0400;
 /// Where a table would stand that is not there.
 const NOWHERE: u64 = u64::MAX;
 
@@ -71,6 +72,11 @@ impl Superblock {
             exports_offset: Some(u64_at(image, 88)?).filter(|&at| at != NOWHERE),
         };
         found.is_possible().then_some(found)
+    }
+
+    /// Whether options of the compressor stand behind the superblock, as those of lz4 always do.
+    pub fn has_compressor_options(&self) -> bool {
+        self.flags & FLAG_COMPRESSOR_OPTIONS != 0
     }
 
     /// The tables stand behind the data, in their order, and the one of owners before the end.
