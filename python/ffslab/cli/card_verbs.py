@@ -25,6 +25,16 @@ def _card(context: typer.Context) -> None:
     help_without_verb(context)
 
 
+Socket = Annotated[Path | None, option("--socket FILE", "Listen on a new Unix socket, which is yours alone.")]
+Tcp = Annotated[int | None, option("--tcp PORT", "Listen on this port of 127.0.0.1; 0: one that is free.", least=0)]
+
+
+def check_one_place(socket: Path | None, tcp: int | None) -> None:
+    """Raises `InputError` where nothing or both say where to listen."""
+    if (socket is None) == (tcp is None):
+        raise InputError("say where to listen: --socket FILE or --tcp PORT, one of them")
+
+
 class CardThink(StrEnum):
     """What the time between requests is on the device."""
 
@@ -46,12 +56,8 @@ def serve(
         list[str] | None,
         argument("-- COMMAND", "A program to run; the server ends with it. FFSLAB_NBD is the address, as a URI."),
     ] = None,
-    socket: Annotated[
-        Path | None, option("--socket FILE", "Listen on a new Unix socket, which is yours alone.")
-    ] = None,
-    tcp: Annotated[
-        int | None, option("--tcp PORT", "Listen on this port of 127.0.0.1; 0: one that is free.", least=0)
-    ] = None,
+    socket: Socket = None,
+    tcp: Tcp = None,
     settings: Settings = None,
     image: Annotated[
         Path | None,
@@ -98,8 +104,7 @@ def serve(
     """
     if no_results and out is not None:
         raise InputError("--out and --no-results: give one of them")
-    if (socket is None) == (tcp is None):
-        raise InputError("say where to listen: --socket FILE or --tcp PORT, one of them")
+    check_one_place(socket, tcp)
     if record is not None and cut_after is not None:
         raise InputError("--record and --cut-after: give one of them; a record is cut by `ffslab card cuts`")
     from ffslab.mount.card import Wanted
@@ -131,12 +136,8 @@ def cuts(
             "at the card, and answers by a line: `ok` or what is wrong. FFSLAB_NBD is the address, as a URI.",
         ),
     ] = None,
-    socket: Annotated[
-        Path | None, option("--socket FILE", "Listen on a new Unix socket, which is yours alone.")
-    ] = None,
-    tcp: Annotated[
-        int | None, option("--tcp PORT", "Listen on this port of 127.0.0.1; 0: one that is free.", least=0)
-    ] = None,
+    socket: Socket = None,
+    tcp: Tcp = None,
     count: Annotated[int, option("--cuts N", "How many cuts, spread evenly over the session.", least=1)] = 200,
     at: Annotated[
         int | None,
@@ -160,8 +161,8 @@ def cuts(
 
     Example: ffslab card cuts log.rec --socket cut.sock -- python tools/card_guest.py check ext4
     """
-    if command and (socket is None) == (tcp is None):
-        raise InputError("say where to listen: --socket FILE or --tcp PORT, one of them")
+    if command:
+        check_one_place(socket, tcp)
     if not command and save is None:
         raise InputError("say what becomes of the cuts: -- CHECK looks at each, --at N --save FILE keeps one")
     if save is not None and at is None:

@@ -49,7 +49,10 @@ class Journal:
 
         Raises `ffslab.InputError` when it is none, or tells why no power cuts can be made of it.
         """
-        header, *rows = _rows(path)
+        rows = _rows(path)
+        header = next(rows, None)
+        if header is None:
+            raise InputError("program: its journal cannot be read: it is empty")
         entries = [
             Entry(
                 row["what"],
@@ -66,15 +69,6 @@ class Journal:
         """A hash of what the chip holds before an operation, from 1; behind the last one, that."""
         before = min(operation - 1, len(self.entries))
         return self.entries[before - 1].medium if before else self.medium
-
-
-def check(path: Path) -> None:
-    """Looks whether a journal tells that it is no use.
-
-    Raises `ffslab.InputError` when it does.
-    """
-    for _ in _rows(path):
-        pass
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any
 from ffslab import _native
 from ffslab._native import InputError
 from ffslab.files.os_errors import how_ended
-from ffslab.studies.crashtest import journal as journals
-from ffslab.studies.crashtest.journal import Journal
+from ffslab.studies.crashtest.journal import Entry, Journal
 
 if TYPE_CHECKING:
     from ffslab.studies.crashtest.file import CrashTest, Program
@@ -187,12 +186,11 @@ class ProgramRecording:
 
             def cut(from_: Path, at: Row, depth: int, trail: list[str]) -> None:
                 kept = next(names)
-                says = self._check(f"{from_}:{':'.join(map(str, at))}", kept)
+                says, entries = self._check(f"{from_}:{':'.join(map(str, at))}", kept)
                 judged.checks += 1
                 if says is not None:
                     judged.found.append((says, trail))
                 elif depth > 0:
-                    entries = Journal.read(kept).entries
                     operations = len(entries)
                     cuts = min(wanted["recovery_cuts"], operations)
                     judged.cuts += cuts
@@ -205,20 +203,20 @@ class ProgramRecording:
             cut(self.journal.path, row, depth, [])
         return judged
 
-    def _check(self, from_: str, kept: Path) -> str | None:
-        """What the check says of a cut; `None`: all is right."""
+    def _check(self, from_: str, kept: Path) -> tuple[str | None, list[Entry]]:
+        """What the check says of a cut, `None`: all is right; and what it did to the chip itself."""
         said = {_FROM: from_, _KEEP: str(kept), _STACK: self.stack}
         ended = _run(self.program.check, "check", self.folder, said, self.program.seconds)
         if ended.code is None:
-            return f"the check has not ended after {self.program.seconds} s"
+            return f"the check has not ended after {self.program.seconds} s", []
         if ended.code in _NOT_RUN:
             raise InputError(f"program: {ended.told('the check')}: it judges nothing")
         if not kept.exists():
             raise InputError(f"program: {ended.told('the check')}: it has opened no chip, so nothing was judged")
-        journals.check(kept)
+        entries = Journal.read(kept).entries
         if ended.code == 0:
-            return None
-        return ended.line if ended.line and ended.code > 0 else ended.told("the check")
+            return None, entries
+        return ended.line if ended.line and ended.code > 0 else ended.told("the check"), entries
 
 
 def recorded(test: CrashTest) -> ProgramRecording:
