@@ -1,10 +1,12 @@
 """The reference of steps and keys: complete, as the page in docs says, and its examples are what the reader accepts."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import native_steps
@@ -77,7 +79,7 @@ def test_an_experiment_of_typed_steps_is_that_of_the_file() -> None:
         "Appends",
         stack={"board": "omap3evm", "fs": "jffs2", "partition_blocks": 40},
         setup=[steps.mount(), steps.open(file="log", flags=["wronly", "create"])],
-        measure=[steps.append(file="log", request_B=512, count=20, sync="fsync")],
+        measure=[steps.append(file="log", request_B=512, count=np.int64(20), sync="fsync")],  # type: ignore[arg-type]
         axes={"append.sync": ["fsync", "none"]},
     )
     written = """
@@ -88,6 +90,21 @@ def test_an_experiment_of_typed_steps_is_that_of_the_file() -> None:
         axes = { "append.sync" = ["fsync", "none"] }
     """
     assert made.run().summary == Experiment.from_toml(written).run().summary
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("\ud800", "'\\ud800' is no UTF-8 text"),
+        (np.arange(2), "ndarray is neither text, number, truth value, list nor table"),
+        (1 << 70, "1180591620717411303424 is not from -9223372036854775808 to 9223372036854775807"),
+        (float("nan"), "nan is no number"),
+    ],
+)
+def test_data_that_no_file_could_hold_are_told_with_their_place(value: object, said: str) -> None:
+    measure = [{"step": "append", "file": value}]
+    with pytest.raises(InputError, match="data: measure: entry 1: file: " + re.escape(said)):
+        Experiment.from_data({"title": "t", "measure": measure}).run()
 
 
 WRONG = {

@@ -67,7 +67,9 @@ def test_a_plain_image_is_on_the_device_and_a_saved_one_is_for_its_device_alone(
     whole = (tmp_path / "card.bin").read_bytes()
     # What the host wrote has no check sum of its own: a flipped bit in it was served as it is.
     flipped = whole[:-20] + bytes([whole[-20] ^ 1]) + whole[-19:]
-    for damaged in (whole[: len(whole) // 2], flipped):
+    # One in its first line made a plain image of it, whose bytes were then written onto the card.
+    other_kind = bytes([whole[0] ^ 1]) + whole[1:]
+    for damaged in (whole[: len(whole) // 2], flipped, other_kind):
         (tmp_path / "damaged.bin").write_bytes(damaged)
         ran = ffslab("card", "serve", *SMALL, "--image", str(tmp_path / "damaged.bin"), *tail)
         assert (ran.returncode, ran.stderr.count("\n"), "damaged" in ran.stderr) == (2, 1, True)

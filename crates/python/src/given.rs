@@ -7,19 +7,54 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::path::PathBuf;
 
 /// What is nested deeper is a table that holds itself.
-const DEPTH_MAX: u32 = 100;
+const DEPTH_MAX: usize = 100;
 
-/// Data of texts, numbers, truth values, lists and dictionaries.
+/// Data of texts, numbers, truth values, lists and dictionaries; a number of numpy or a path counts as what it holds.
 ///
-/// Errors: anything else, with its kind.
+/// Errors: anything else, with the keys that lead to it.
 pub fn data_of(value: &Bound<'_, PyAny>) -> PyResult<Data> {
-    nested(value, 0)
+    let mut keys = Vec::new();
+    nested(value, &mut keys).map_err(|said| {
+        let place: String = keys.iter().map(|key| format!("{key}: ")).collect();
+        InputError::new_err(format!("data: {place}{said}"))
+    })
 }
 
-fn nested(value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Data> {
-    if depth > DEPTH_MAX {
-        return Err(InputError::new_err(format!("data: tables and lists in more than {DEPTH_MAX} others")));
+/// What a value holds; or what is wrong, with the keys that lead to it in `keys`.
+fn nested(value: &Bound<'_, PyAny>, keys: &mut Vec<String>) -> Result<Data, String> {
+    if keys.len() > DEPTH_MAX {
+        keys.truncate(1);
+        return Err(format!("tables and lists in more than {DEPTH_MAX} others"));
     }
+    if let Ok(table) = value.cast::<PyDict>() {
+        let entry = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            if !key.is_instance_of::<PyString>() {
+                return Err(format!("the key {key} is no text"));
+            }
+            let name = text_of(&key)?;
+            Ok((name.clone(), below(name, &value, keys)?))
+        };
+        return table.iter().map(entry).collect::<Result<_, _>>().map(Data::Table);
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let values = value.try_iter().map_err(|error| error.to_string())?.enumerate();
+        let entry = |(place, value): (usize, PyResult<Bound<'_, PyAny>>)| {
+            below(format!("entry {}", place + 1), &value.map_err(|error| error.to_string())?, keys)
+        };
+        return values.map(entry).collect::<Result<_, _>>().map(Data::List);
+    }
+    single(value)
+}
+
+fn below(key: String, value: &Bound<'_, PyAny>, keys: &mut Vec<String>) -> Result<Data, String> {
+    keys.push(key);
+    let found = nested(value, keys)?;
+    keys.pop();
+    Ok(found)
+}
+
+/// What is neither table nor list.
+fn single(value: &Bound<'_, PyAny>) -> Result<Data, String> {
     if value.is_none() {
         return Ok(Data::Nothing);
     }
@@ -27,36 +62,41 @@ fn nested(value: &Bound<'_, PyAny>, depth: u32) -> PyResult<Data> {
         return Ok(Data::Truth(truth.is_true()));
     }
     if value.is_instance_of::<PyInt>() {
-        let whole: i64 = value
-            .extract()
-            .map_err(|_| InputError::new_err(format!("data: {value} is not from {} to {}", i64::MIN, i64::MAX)))?;
+        let whole: i64 = value.extract().map_err(|_| format!("{value} is not from {} to {}", i64::MIN, i64::MAX))?;
         return Ok(Data::Number(whole.to_string()));
     }
     if let Ok(number) = value.cast::<PyFloat>() {
         let number = number.value();
         // In digits that have a point or an exponent, as a fraction has.
-        return if number.is_finite() {
-            Ok(Data::Number(format!("{number:?}")))
-        } else {
-            Err(InputError::new_err(format!("data: {value} is no number")))
-        };
+        let is_one = number.is_finite();
+        return if is_one { Ok(Data::Number(format!("{number:?}"))) } else { Err(format!("{value} is no number")) };
     }
     if value.is_instance_of::<PyString>() {
-        return Ok(Data::Text(value.extract()?));
+        return text_of(value).map(Data::Text);
     }
-    if let Ok(table) = value.cast::<PyDict>() {
-        let entry = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-            let name =
-                key.extract::<String>().map_err(|_| InputError::new_err(format!("data: the key {key} is no text")))?;
-            Ok((name, nested(&value, depth + 1)?))
-        };
-        return table.iter().map(entry).collect::<PyResult<_>>().map(Data::Table);
+    match held(value) {
+        Some(held) => single(&held),
+        None => {
+            let kind = value.get_type().name().map_or_else(|_| "an object".to_string(), |name| name.to_string());
+            Err(format!("{kind} is neither text, number, truth value, list nor table"))
+        }
     }
-    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        return value.try_iter()?.map(|value| nested(&value?, depth + 1)).collect::<PyResult<_>>().map(Data::List);
-    }
-    let kind = value.get_type().name()?;
-    Err(InputError::new_err(format!("data: {kind} is neither text, number, truth value, list nor table")))
+}
+
+/// What a scalar of numpy (`item`) or a path (`__fspath__`) holds.
+fn held<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let is_scalar = value.getattr("ndim").is_ok_and(|ndim| ndim.eq(0).unwrap_or(false));
+    let held = value.call_method0(if is_scalar { "item" } else { "__fspath__" }).ok()?;
+    let is_plain =
+        held.is_instance_of::<PyInt>() || held.is_instance_of::<PyFloat>() || held.is_instance_of::<PyString>();
+    is_plain.then_some(held)
+}
+
+fn text_of(value: &Bound<'_, PyAny>) -> Result<String, String> {
+    let text = value.extract();
+    text.map_err(|_| {
+        format!("{} is no UTF-8 text", value.repr().map_or_else(|_| "it".to_string(), |repr| repr.to_string()))
+    })
 }
 
 /// A table whose keys need no order.

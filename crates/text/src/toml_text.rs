@@ -97,6 +97,8 @@ fn in_words(message: &str) -> String {
         "u64" | "usize" => "a whole number of 0 or more".to_string(),
         "f64" => "a number".to_string(),
         "a boolean" => "true or false".to_string(),
+        "a sequence" => "a list, in brackets".to_string(),
+        "a map" => "a table".to_string(),
         _ if kind.starts_with("struct ") => "a table".to_string(),
         _ => return message.to_string(),
     };

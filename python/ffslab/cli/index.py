@@ -12,7 +12,8 @@ from collections.abc import Iterable
 ABOUT = "Simulate embedded flash file systems: byte-real, in virtual time."
 ENDINGS = (
     "Exit codes: 0 done, 1 negative answer (validate --max-error, damaged images, incomplete logs, failed "
-    "operations of fio and postmark, variants that did not end), 2 bad input, 130 interrupted, 143 ended by SIGTERM."
+    "operations of fio and postmark, variants that did not end), 2 bad input, 130 interrupted, 141 output not read "
+    "to its end, 143 ended by SIGTERM."
 )
 USAGE = "ffslab VERB [OPTIONS] ..."
 FOOT = "Exit codes: 0, 1 (negative answer), 2 (bad input). `ffslab help VERB` tells more."

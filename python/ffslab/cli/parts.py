@@ -26,6 +26,8 @@ Amount = int | Sequence[int] | None
 
 EXIT_NEGATIVE = 1
 EXIT_INTERRUPTED = 130
+# As shells tell of a program that SIGPIPE ended: the answer was not read to its end, and may have been a negative one.
+EXIT_UNREAD = 141
 # Numbers of the command are 32 bits wide below it.
 NUMBER_END = 2**32
 

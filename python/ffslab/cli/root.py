@@ -15,7 +15,7 @@ from ffslab._native import InputError, __version__
 from ffslab.cli import index
 from ffslab.cli.completion import INSTALL, PROGRAM, SHOW, answer
 from ffslab.cli.endings import end_with
-from ffslab.cli.parts import EXIT_INTERRUPTED, HELP_NAMES
+from ffslab.cli.parts import EXIT_INTERRUPTED, EXIT_UNREAD, HELP_NAMES
 from ffslab.cli.renamed import called_now
 from ffslab.file_systems import listed
 from ffslab.files.interruption import has_come
@@ -166,12 +166,13 @@ def run(arguments: list[str]) -> int:
         if code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
-    except SystemExit:
-        # Without standalone mode typer ends like this only when the reader of our output (head, less) has gone.
-        return 0
+    except SystemExit as ended:
+        # Without standalone mode typer ends like this when it has completed a word, and by 1 when the reader of our
+        # output (head, less) has gone.
+        return EXIT_UNREAD if ended.code == 1 else 0
     except BrokenPipeError:
         close_quietly()
-        return 0
+        return EXIT_UNREAD
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:

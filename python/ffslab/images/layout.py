@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ffslab.answers.inspection import Layout
 from ffslab.file_systems import VOLUMES, title
-from ffslab.text.tables import size
+from ffslab.text.tables import counted, size
 
 
 def layout_text(layout: Layout) -> str:
     """Format and sizes in a line."""
     order = f", {layout['endian']}-endian" if layout.get("endian") else ""
     if layout["fs"] in VOLUMES:
-        return f"{title(layout['fs'])}, {layout['blocks']} areas of {size(layout['block_B'])}"
+        return f"{title(layout['fs'])}, {counted(layout['blocks'], 'area')} of {size(layout['block_B'])}"
     oob = f" + {layout['oob_B']} B OOB" if layout["oob_B"] else ""
     name = "UBI with UBIFS" if "vid_hdr_and_data_at_B" in layout else title(layout["fs"])
     if layout.get("lacks_ubi"):
@@ -21,8 +21,7 @@ def layout_text(layout: Layout) -> str:
         return (
             f"{name}{order}: pages of {layout['page_B']} B{oob}, erase blocks of {kib} KiB fit and cannot be told apart"
         )
-    count = layout["blocks"]
-    blocks = f"{count} erase block{'s' if count != 1 else ''} of {size(layout['block_B'])}"
+    blocks = f"{counted(layout['blocks'], 'erase block')} of {size(layout['block_B'])}"
     return f"{name}{order}: {blocks}, pages of {layout['page_B']} B{oob}"
 
 

@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import eq
 from pathlib import Path
 
 from ffslab import _native
@@ -110,6 +111,7 @@ class Card:
         self.cut: Cut | None = None
         # How long the device had nothing to do before the last request.
         self.idle_ns = 0
+        self.is_asked = False
         self._cut_after, self._think, self._realtime = cut_after, think, realtime
         self._writes = 0
         # By sector, what was written after the last flush, for who asks what a cut took of it.
@@ -176,6 +178,7 @@ class Card:
         """A request has come."""
         if self.cut is not None:
             raise PowerGoneError
+        self.is_asked = True
         now_ns = time.monotonic_ns()
         if self._think:
             self.rest(max(0, now_ns - self._host_ns))
@@ -276,7 +279,7 @@ class Card:
 
     def end(self) -> None:
         """Nobody asks for anything more: unless its power was cut, what waits in the device goes to its flash."""
-        if self.cut is None:
+        if self.cut is None and self.is_asked:
             self._session.fsync(self._fd, False)
         self._session.end_step()
 
@@ -302,7 +305,10 @@ class Card:
 def _saved(file: Path) -> tuple[Mapping[str, object], bytes] | None:
     """Keys and content of a saved card; `None`: it is none, but a plain image."""
     with open_input(file, "image") as opened:
-        if opened.read(len(SAVED)) != SAVED:
+        if (begins := opened.read(len(SAVED))) != SAVED:
+            # No image begins nearly so by chance: what was meant for a map would be served as data.
+            if sum(map(eq, begins, SAVED)) > len(SAVED) // 2:
+                raise InputError(f"{file}: a saved card whose first line is damaged")
             return None
         line = opened.readline(LINE_MAX_B)
         try:

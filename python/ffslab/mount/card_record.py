@@ -76,7 +76,7 @@ class Recorder:
             wanted.settings,
             seed,
             think,
-            None if image is None else str(image),
+            None if image is None else str(image.absolute()),
             None if image is None else sha256_of(image),
         )
         line = json.dumps({"version": __version__, **asdict(kept)}, ensure_ascii=False).encode()

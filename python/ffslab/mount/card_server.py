@@ -145,6 +145,8 @@ class Service:
             raise failed
         if card.cut is not None:
             remark(card.cut.text())
+        if not card.is_asked:
+            remark(f"nothing was asked of {card.name}: no client came that reads or writes")
         return self._run(card, command), running.code()
 
     async def _serve(
