@@ -10,7 +10,13 @@ from helpers.command_server import Server
 from journeys import worked_examples as worked
 
 
-@pytest.mark.parametrize("page", worked.PAGES, ids=lambda page: page.stem)
+# What takes longer than all others together.
+LONG = {"which-store"}
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.long] * (page.stem in LONG)) for page in worked.PAGES]
+)
 def test_the_commands_print_what_the_page_shows(page: Path, tmp_path: Path, command_server: Server) -> None:
     """`python tests/journeys/worked_examples.py` writes it again."""
 
