@@ -29,10 +29,10 @@ def _results_of_c(place: Path) -> None:
     shutil.copytree(target / "tmp/libffslab/logger/results", place)
 
 
-def _updater(place: Path) -> None:
-    """`examples/crashtest/updater.c` as the tests of crates/capi compiled it."""
+def _program(name: str) -> Callable[[Path], object]:
+    """A program of `examples/crashtest` as the tests of crates/capi compiled it."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    shutil.copy(target / "tmp/libffslab/updater/0/updater", place)
+    return lambda place: shutil.copy(target / "tmp/libffslab" / name / place.name, place)
 
 
 KINDS: dict[str, Callable[[Path], object]] = {
@@ -42,7 +42,9 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "calls": vfs_log,
     "littlefs": _littlefs,
     "results-of-c": _results_of_c,
-    "updater": _updater,
+    "updater": _program("updater/0"),
+    "bootloader": _program("programs/bootloader"),
+    "environment": _program("programs/environment"),
 }
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from helpers.command import FFSLAB, Ran
 from helpers.command_server import Server
 from journeys import worked_examples as worked
 
-
 # What takes longer than all others together.
 LONG = {"which-store"}
 

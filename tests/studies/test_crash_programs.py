@@ -1,11 +1,12 @@
-"""`ffslab crashtest` of programs that drive a chip by themselves: a toy updater, right and with three mistakes.
+"""`ffslab crashtest` of programs that drive a chip by themselves: toys, right and with their mistakes.
 
-It is `examples/crashtest/updater.c`, which `make test` compiles first, in the tests of crates/capi.
+They are in `examples/crashtest`, and `make test` compiles them first, in the tests of crates/capi.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -22,7 +23,7 @@ from ffslab.studies.crashtest.text import text_of
 from helpers.command import ROOT
 from helpers.left_out import leave_out
 
-COMPILED = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tmp/libffslab/updater"
+COMPILED = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tmp/libffslab"
 RIGHT = {
     "setup": ["./updater", "factory"],
     "command": ["./updater", "update"],
@@ -30,13 +31,18 @@ RIGHT = {
 }
 
 
-def updater(place: Path, mistake: int = 0) -> Path:
-    """A folder with the program."""
-    compiled = COMPILED / str(mistake) / "updater"
+def with_program(place: Path, program: str) -> Path:
+    """A folder with a program that the tests of crates/capi compiled."""
+    compiled = COMPILED / program
     if not compiled.is_file():
         leave_out(f"{compiled} is not there: `make test` makes it first")
     shutil.copy(compiled, place)
     return place
+
+
+def updater(place: Path, mistake: int = 0) -> Path:
+    """A folder with the updater."""
+    return with_program(place, f"updater/{mistake}/updater")
 
 
 def judged(place: Path, program: dict[str, Any] | None = None, **keys: Any) -> Outcome:
@@ -98,6 +104,64 @@ def test_a_cut_in_the_way_back_of_a_cut_is_found_where_no_first_one_is(tmp_path:
     assert judged(place, program, cuts={"points": 1}).failures == []
     (failure, *_) = judged(place, program, cuts={"recovery": 12, "tears": 0, "points": 2}).failures
     assert failure["recoveries_cut"] == ["12 of 12: program of 8 B at 0x3000 by write_trailer"]
+
+
+PAGE = (ROOT / "docs/updates.md").read_text(encoding="utf-8")
+
+
+def _of_page(head: str) -> dict[tuple[str, int], str]:
+    """A table of the page: by way and mistake, after how many cuts of how many something is wrong."""
+    titles, _, *rows = [
+        line.strip()[1:-1].split("|") for line in PAGE[PAGE.index(head) :].split("\n\n")[0].splitlines()
+    ]
+    found = {}
+    for title, column in zip(titles[1:], zip(*[row[1:] for row in rows], strict=True), strict=True):
+        way = re.search(r"`(.*)`", title)
+        of = re.search(r"of (\d+)", title)
+        for row, cell in zip(rows, map(str.strip, column), strict=True):
+            if cell:
+                whole = cell if " of " in cell or of is None else f"{cell} of {of[1]}"
+                found[way[1] if way else "two", int(row[0].partition(":")[0])] = whole
+    return found
+
+
+BOOTLOADERS = _of_page("| mistake | `overwrite`")
+ENVIRONMENTS = _of_page("| mistake | wrong after cuts")
+# These are found only where a way back is cut, too.
+OF_TWO_CUTS = {12}
+
+
+@pytest.mark.parametrize(
+    ("program", "way", "mistake", "wrong"),
+    [
+        *(
+            pytest.param(
+                "bootloader", way, mistake, wrong, marks=pytest.mark.long if way == "move" else pytest.mark.soak
+            )
+            for (way, mistake), wrong in BOOTLOADERS.items()
+        ),
+        *(
+            pytest.param("environment", way, mistake, wrong, marks=pytest.mark.long)
+            for (way, mistake), wrong in ENVIRONMENTS.items()
+        ),
+        pytest.param("bootloader", "overwrite", 0, "0 of 39", marks=pytest.mark.long),
+        pytest.param("bootloader", "scratch", 0, "0 of 71", marks=pytest.mark.long),
+        pytest.param("bootloader", "move", 0, "0 of 71", marks=pytest.mark.long),
+    ],
+)
+def test_each_mistake_of_the_page_is_found_and_no_right_program_is_blamed(
+    tmp_path: Path, program: str, way: str, mistake: int, wrong: str
+) -> None:
+    place = with_program(tmp_path, f"programs/{program}/{program}")
+    call = {"setup": "factory", "command": "update", "check": "check"}
+    words = {key: [f"./{program}", way, what, str(mistake)] for key, what in call.items()}
+    cuts = {"recovery": 1} if mistake in OF_TWO_CUTS | {0} else {}
+    answer = answer_of(judged(place, words, cuts=cuts))
+    assert f"{answer['wrong']} of {answer['points']}" == wrong
+
+
+def test_there_are_thirty_mistakes() -> None:
+    assert len(BOOTLOADERS) + len(ENVIRONMENTS) >= 30
 
 
 def _is_running(process: int) -> bool:

@@ -85,6 +85,22 @@ fn the_updater_runs_from_its_factory_to_its_check() {
     }
 }
 
+/// `tests/studies/test_crash_programs.py` runs these, too: mistakes are told to them by a number.
+#[test]
+fn bootloaders_and_environments_run_from_their_factory_to_their_check() {
+    for (name, way) in [("bootloader", "move"), ("environment", "two")] {
+        let place = folder(&format!("programs/{name}"));
+        let source = repository().join(format!("examples/crashtest/{name}.c"));
+        let program = compiled(&source, &place, &["-g", "-fno-optimize-sibling-calls"].map(Path::new));
+        let factory = place.join("factory.journal");
+        let run = |what: &str| Command::new(&program).args([way, what]).env("FFSLAB_CHIP_KEEP", &factory).status();
+        assert!(run("factory").unwrap().success(), "{name}");
+        let behind = format!("{}:{}:nothing", factory.display(), operations(&factory) + 1);
+        let update = Command::new(&program).args([way, "update"]).env("FFSLAB_CHIP_FROM", behind).output().unwrap();
+        assert!(update.status.success(), "{name}: {}", String::from_utf8_lossy(&update.stderr));
+    }
+}
+
 #[test]
 fn power_cuts_are_made_of_one_chip() {
     let place = folder("two-chips");
