@@ -12,7 +12,7 @@ from ffslab.images import read_image, read_partitions
 from helpers.command import Command
 from helpers.controller_ecc import dump, flip, gpmi, qualcomm, software
 from helpers.dumps import contents, expected, saved, ubi_of_large_pages
-from helpers.flipped_bits import tree
+from helpers.flipped_bits import fat, tree
 from helpers.jffs2_images import experiment, run, step
 from helpers.yaffs2_images import Layout, build
 
@@ -45,6 +45,28 @@ def test_files_of_a_controllers_dump_are_read_and_its_corrected_bits_counted(
     assert f"as {name} has it" in told
     assert f"corrected {flipped} bits: " in told
     assert "in block 0," in told
+
+
+@pytest.mark.parametrize(("oob_B", "write"), CONTROLLERS.values(), ids=CONTROLLERS)
+def test_fat_on_pages_with_a_controllers_ecc_is_read_without_the_oob_areas(
+    tmp_path: Path,
+    oob_B: int,  # noqa: N803
+    write: Callable[[bytes, bytes], bytes],
+) -> None:
+    """Its files came out with the OOB areas among their data, and exit code 0."""
+    image = dump(fat(tmp_path), (2048, 0, oob_B), write)
+    flipped = flip(image, 2048 + oob_B, 3, seed=4)
+    path = saved(tmp_path, image)
+    whole = expected(tmp_path)
+    assert contents(path) == {name: whole[name] for name in whole if name != "link"}
+    told = " ".join(said(path))
+    assert f"corrected {flipped} bits: {flipped} in block 0" in told
+    assert f"FAT stands on pages of 2048 + {oob_B} B" in told
+    # More wrong bits than the codes correct; that of two bits takes them for others.
+    for bit in range(9):
+        image[512 + 50 * bit] ^= 0x10
+    complaints = " ".join(read_image(saved(tmp_path, image)).complaints)
+    assert "block 0 page 0 sector 1" in complaints or write is gpmi
 
 
 def test_yaffs2_has_its_tags_beside_the_code_and_what_is_beyond_it_is_named(tmp_path: Path, ffslab: Command) -> None:

@@ -1,6 +1,7 @@
 //! Dumps as a controller wrote them: which ECC it has is found from the dump alone, bits are corrected by it, and its pages are read as
 //! data and OOB area, whatever the order in which the chip has them.
 
+use super::plain::Plain;
 use super::{across, ecc};
 use crate::recognise::{Given, Layout, PAGES_BYTES};
 use ffslab_ecc::{Report, Scheme};
@@ -24,6 +25,8 @@ const SHARE_MIN: f64 = 1e-9;
 pub(super) struct Coded {
     scheme: Scheme,
     report: Report,
+    /// Bytes of a page as the image has it now.
+    stride_bytes: usize,
 }
 
 /// The image with its data first in each page, corrected. `None`: it has no ECC that is known here, or software's Hamming code, which
@@ -38,7 +41,8 @@ pub(super) fn undo(image: &[u8], given: &Given) -> Option<(Vec<u8>, Coded)> {
     }
     let scheme = strides.into_iter().find_map(|(page, oob)| ffslab_ecc::find(image, page, oob))?;
     let (image, report) = scheme.corrected(image);
-    Some((image, Coded { scheme, report }))
+    let stride_bytes = scheme.sizes.page_bytes + scheme.sizes.oob_bytes;
+    Some((image, Coded { scheme, report, stride_bytes }))
 }
 
 /// The sizes of pages and OOB areas that are given, or those of which the image has whole erase blocks.
@@ -58,11 +62,23 @@ fn strides(image: &[u8], given: &Given) -> Vec<(usize, usize)> {
 }
 
 impl Coded {
+    /// The data of pages alone, if `undo` finds what stands on them without OOB areas.
+    pub fn leave_out_oob(
+        &mut self,
+        undo: impl Fn(&[u8], usize, usize) -> Option<Plain>,
+        image: &[u8],
+    ) -> Option<Plain> {
+        let plain = undo(image, self.scheme.sizes.page_bytes, self.scheme.sizes.oob_bytes)?;
+        self.stride_bytes = self.scheme.sizes.page_bytes;
+        Some(plain)
+    }
+
     /// Says in the layout of a partition what became of its bits.
     pub fn tell(&self, place_bytes: &Range<usize>, layout: &mut Layout) {
-        let stride = layout.stride_bytes();
-        let pages = place_bytes.start / stride..place_bytes.end.div_ceil(stride);
-        let per_block = layout.pages_per_block() as usize;
+        let pages = place_bytes.start / self.stride_bytes..place_bytes.end.div_ceil(self.stride_bytes);
+        // What knows no OOB areas knows no erase blocks, either.
+        let has_blocks = layout.stride_bytes() == self.stride_bytes;
+        let per_block = if has_blocks { layout.pages_per_block() as usize } else { BLOCK_PAGES_MIN };
         let mut blocks: BTreeMap<usize, usize> = BTreeMap::new();
         for (page, bits) in self.report.corrected_bits.iter().filter(|(page, _)| pages.contains(page)) {
             *blocks.entry((page - pages.start) / per_block).or_default() += bits;

@@ -58,11 +58,11 @@ impl Dump {
         // Where an ECC is known, what stands in the OOB areas is no other one.
         let yaffs2: Step = if dump.coded.is_some() { yaffs2::undo_corrected } else { yaffs2::undo };
         dump.undo(&[yaffs2]);
-        // What a controller's ECC says is told of the pages as they stand in the file.
-        if dump.coded.is_none() {
-            let plain = fat_pages::undo(&dump.image, &dump.sizes_of(given));
-            plain.into_iter().for_each(|plain| dump.take(plain));
-        }
+        let fat = match &mut dump.coded {
+            Some(coded) => coded.leave_out_oob(fat_pages::undo_of, &dump.image),
+            None => fat_pages::undo(&dump.image, &dump.sizes_of(given)),
+        };
+        fat.into_iter().for_each(|plain| dump.take(plain));
         dump.undo(&[wear_levelling::undo, old_magic]);
         dump
     }
