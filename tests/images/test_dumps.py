@@ -45,6 +45,10 @@ def test_each_volume_of_ubi_has_its_folder_and_other_ones_are_files(tmp_path: Pa
     assert found == {**both, "kernel": kernel.read_bytes()}
     alone = saved(tmp_path, ubinized(tmp_path, {"kernel": kernel}))
     assert contents(alone) == {"kernel": kernel.read_bytes()}, "no volume of UBIFS at all"
+    # Its three erase blocks are the last ones; nothing shows whether it had any.
+    cut = saved(tmp_path, ubinized(tmp_path, {"root": held, "kernel": kernel})[: -3 * BLOCK_B])
+    ((part, _),) = read_partitions(cut)
+    assert part.layout and "no erase block here is of volume kernel: empty, or cut off" in str(part.layout["unchecked"])
 
 
 def test_a_superblock_that_says_impossible_sizes_is_told(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ use super::scan;
 use super::tree::{NODE_MAGIC, OFFSETS_OF_NOR};
 use crate::format::ImageFs;
 use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
+use ffslab_text::quoting::quoted;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -173,12 +174,14 @@ pub fn unsigned(superblock: &ffslab_ubifs::probe::Superblock) -> Option<&'static
 }
 
 /// What is not looked at in the volumes of UBI: signatures, and what UBI has no check sums for. Its headers have a CRC, and so have
-/// the nodes of UBIFS and the data of static volumes; a dynamic volume that holds something else has none.
+/// the nodes of UBIFS and the data of static volumes; a dynamic volume that holds something else has none, and of one without an erase
+/// block nothing tells whether it ever had one.
 pub fn unchecked(image: &[u8], layout: &Layout) -> Option<Cow<'static, str>> {
     let (_, data_at) = layout.ubi_at_bytes?;
     let mut signed = None;
-    let (mut dynamic, mut ubifs) = (BTreeSet::new(), BTreeSet::new());
+    let (mut held, mut dynamic, mut ubifs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (block, leb) in scan::lebs(image, layout).filter(|(_, leb)| !leb.is_internal()) {
+        held.insert(leb.volume_id);
         if !leb.is_static {
             dynamic.insert(leb.volume_id);
         }
@@ -189,8 +192,11 @@ pub fn unchecked(image: &[u8], layout: &Layout) -> Option<Cow<'static, str>> {
         }
     }
     let raw = (!dynamic.is_subset(&ubifs)).then_some(RAW);
-    match (signed, raw) {
-        (Some(signed), Some(raw)) => Some(format!("{signed}; {raw}").into()),
-        (one, other) => one.or(other).map(Cow::Borrowed),
+    let mut said: Vec<String> = signed.into_iter().chain(raw).map(str::to_string).collect();
+    let absent = scan::all_volumes(image, layout).into_iter().filter(|(id, _)| !held.contains(id));
+    let absent: Vec<String> = absent.map(|(_, name)| quoted(name.as_bytes()).to_string()).collect();
+    if !absent.is_empty() {
+        said.push(format!("no erase block here is of volume {}: empty, or cut off", absent.join(", ")));
     }
+    (!said.is_empty()).then(|| said.join("; ").into())
 }
