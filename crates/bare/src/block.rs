@@ -394,7 +394,7 @@ impl System for BlockProgram {
         Ok(())
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
+    fn unwritten(&mut self) -> Unwritten {
         Unwritten::default()
     }
 

@@ -372,7 +372,7 @@ impl Jffs2 {
     /// garbage collection fills it up (`jffs2_flush_wbuf_gc`). Returns `false` when the task must give way before that
     /// is done.
     fn fill_and_flush(&mut self, host: &mut dyn Host, task: &'static Task, began_at: u32) -> Result<bool> {
-        let _of_setup = self.store.flash.sim.because_of_setup_if(self.store.flash.wbuf.is_of_setup);
+        let _of_setup = self.store.flash.sim.because_left_if(self.store.flash.wbuf.was_left(&self.store.flash.sim));
         if self.store.space.blocks.totals().unchecked_bytes() != 0 && !self.has_job(task) {
             // Garbage collection only checks nodes at this stage and would not fill the page, so the page is padded.
             self.store.flush_wbuf_padded()?;

@@ -23,11 +23,6 @@ impl Sim {
         self.reason() == &LEFT_BY_SETUP
     }
 
-    /// Sets [`LEFT_BY_SETUP`] as [`Sim::because`] does, if `it_is` so.
-    pub fn because_of_setup_if(&self, it_is: bool) -> Option<ReasonGuard> {
-        it_is.then(|| self.because(&LEFT_BY_SETUP))
-    }
-
     /// Sets the reason as [`Sim::because`] does, unless a reason is set already.
     pub fn because_if_none(&self, reason: &'static Reason) -> Option<ReasonGuard> {
         (self.reason() == &OTHER).then(|| self.because(reason))

@@ -98,7 +98,7 @@ macro_rules! asks_of_machine {
             fn ubi_make_volume() -> Result<(), SystemError>;
             fn lies(time_s: f64, celsius: f64) -> Result<(), SystemError>;
             fn scrub() -> Result<(), SystemError>;
-            fn measurement_begins() -> Unwritten;
+            fn unwritten() -> Unwritten;
             fn free_bytes() -> Option<u64>;
             fn wear_on(more_erases: &[u32]) -> Answer<()>;
             fn load(step: &steps::Load, image: &[u8]) -> Result<(), SystemError>;

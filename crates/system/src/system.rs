@@ -152,9 +152,9 @@ pub trait System: Calls {
 
     // ---- measuring ----------------------------------------------------------------------------------------------------
 
-    /// A measurement begins: what waits in memory was left by the setup, and is written under a cause of its own
-    /// ([`ffslab_sim::LEFT_BY_SETUP`]) unless the measured calls change it again. Takes no time.
-    fn measurement_begins(&mut self) -> Unwritten;
+    /// What waits in memory. When the next phase of a run begins ([`ffslab_sim::Sim::next_phase`]), it is written under a cause of
+    /// its own ([`ffslab_sim::LEFT_BY_SETUP`]) unless calls change it again. Takes no time.
+    fn unwritten(&mut self) -> Unwritten;
 
     /// How many erase blocks of a new partition wait for being made usable by tasks in the background.
     fn blocks_to_format(&self) -> u32 {

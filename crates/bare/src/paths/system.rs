@@ -46,7 +46,7 @@ impl System for PathProgram {
         Ok(())
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
+    fn unwritten(&mut self) -> Unwritten {
         Unwritten::default()
     }
 

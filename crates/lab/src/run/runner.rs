@@ -192,7 +192,8 @@ impl<'a> Runner<'a> {
     pub(crate) fn begin_measurement(&mut self) -> Instants {
         self.begin_setup();
         self.measuring = true;
-        let left_by_setup = self.system.measurement_begins();
+        let left_by_setup = self.system.unwritten();
+        self.system.sim().next_phase();
         Instants::of(&*self.system, left_by_setup)
     }
 

@@ -80,8 +80,8 @@ impl System for Mounts {
         (0..self.members.len()).try_for_each(|number| self.member(number).sync_directories())
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
-        let left = (0..self.members.len()).map(|number| self.member(number).measurement_begins());
+    fn unwritten(&mut self) -> Unwritten {
+        let left = (0..self.members.len()).map(|number| self.member(number).unwritten());
         left.fold(Unwritten::default(), |sum, one| Unwritten {
             pages: sum.pages + one.pages,
             inodes: sum.inodes + one.inodes,

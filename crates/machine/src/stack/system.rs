@@ -98,8 +98,8 @@ impl System for Stack {
         Ok(self.vfs.sync_directories()?)
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
-        self.vfs.measurement_begins()
+    fn unwritten(&mut self) -> Unwritten {
+        self.vfs.unwritten()
     }
 
     fn blocks_to_format(&self) -> u32 {

@@ -17,8 +17,8 @@ pub(super) struct Transfer {
     /// The buffers of the request that the device is working on.
     request: Vec<u32>,
     succeeded: bool,
-    /// All buffers of the request were left by the setup of an experiment.
-    pub is_of_setup: bool,
+    /// All buffers of the request were left by an earlier phase of the run.
+    pub was_left: bool,
 }
 
 impl Transfer {
@@ -195,8 +195,8 @@ impl Bdbuf {
         transfer.request.clear();
         transfer.request.extend_from_slice(&rest[..count]);
         transfer.next += count;
-        transfer.is_of_setup = self.take_marks_of_setup(disk, &transfer.request);
-        let _of_setup = self.sim.because_of_setup_if(transfer.is_of_setup);
+        transfer.was_left = self.count_left(disk, &transfer.request);
+        let _of_setup = self.sim.because_left_if(transfer.was_left);
         let (result, service, end_ns) = self.start_transfer(disk, true, &transfer.request);
         transfer.succeeded = result.is_ok();
         self.tasks.all[task].transfer = transfer;
@@ -211,12 +211,11 @@ impl Bdbuf {
         }
     }
 
-    /// Counts the bytes of a request that were left by the setup, and removes the marks from its buffers. Returns
-    /// `true` when all buffers of the request had the mark.
-    fn take_marks_of_setup(&mut self, disk: DiskId, request: &[u32]) -> bool {
+    /// Counts the bytes of a request that an earlier phase of the run left. Returns whether it left all of it.
+    fn count_left(&mut self, disk: DiskId, request: &[u32]) -> bool {
         let block_bytes = self.disks[usize::from(disk.0)].block_bytes as u64;
-        let marked = |&&buffer: &&u32| std::mem::take(&mut self.buffers.get_mut(buffer).is_of_setup);
-        let count = request.iter().filter(marked).count();
+        let was_left = |&&buffer: &&u32| self.sim.was_left(self.buffers.get(buffer).changed_in);
+        let count = request.iter().filter(was_left).count();
         self.counts.of_setup_bytes += count as u64 * block_bytes;
         count == request.len()
     }

@@ -280,8 +280,8 @@ impl System for Machine {
         Err(self.lacks(NO_PAGE_CACHE))
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
-        self.libio.measurement_begins()
+    fn unwritten(&mut self) -> Unwritten {
+        self.libio.unwritten()
     }
 
     /// The programs of the study timed calls and whole tests, never what lies between two of them.
