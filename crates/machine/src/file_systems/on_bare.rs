@@ -1,9 +1,9 @@
 //! What a bare program asks about a file system of paths and handles.
 
 pub(super) use super::demands::{demand, no_library};
-use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
 use crate::mount_options::{no_options, MountOptions};
+use crate::own_tables::OwnTables;
 use ffslab_bare::paths::Make;
 use ffslab_fs::PathFileSystem;
 use ffslab_images::file::load_bytes;
@@ -22,7 +22,7 @@ pub trait OnBare: Sync {
     /// What the keys make of it on such a medium. Values that are absent are filled in.
     ///
     /// Errors: values that the file system or the medium does not have.
-    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError>;
+    fn settings(&self, tables: &mut OwnTables, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError>;
 }
 
 /// The settings of such a file system, with which it is made and mounted as often as one likes.
