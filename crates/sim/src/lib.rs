@@ -377,11 +377,6 @@ impl Sim {
         }
     }
 
-    /// The part of [`Sim::energy`] that was used to write data left by the setup.
-    pub fn energy_for_setup(&self) -> Energy {
-        self.0.energy_for_setup.get()
-    }
-
     pub fn energy(&self) -> Energy {
         self.0.energy.get()
     }

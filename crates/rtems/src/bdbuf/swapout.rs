@@ -6,6 +6,7 @@
 use super::buffers::DiskId;
 use super::tasks::{Stage, Waiting};
 use super::{Bdbuf, List, State};
+use ffslab_sim::Phase;
 
 /// What a task is writing.
 #[derive(Debug, Default)]
@@ -17,7 +18,9 @@ pub(super) struct Transfer {
     /// The buffers of the request that the device is working on.
     request: Vec<u32>,
     succeeded: bool,
-    /// All buffers of the request were left by an earlier phase of the run.
+    /// The phase of the run in which its buffers were collected: they belong to it, also if the next one begins meanwhile.
+    begun_in: Phase,
+    /// All buffers of the request were left by an earlier phase.
     pub was_left: bool,
 }
 
@@ -100,6 +103,7 @@ impl Bdbuf {
         let mut transfer = std::mem::take(&mut self.tasks.all[writer].transfer);
         transfer.clear();
         transfer.disk = sync_disk;
+        transfer.begun_in = self.sim.phase();
         self.take_modified(List::Sync, true, false, &mut transfer);
         self.take_modified(List::Modified, sync_disk.is_some(), count_down, &mut transfer);
         // The order is unambiguous: no two buffers of a device hold the same block.
@@ -195,7 +199,7 @@ impl Bdbuf {
         transfer.request.clear();
         transfer.request.extend_from_slice(&rest[..count]);
         transfer.next += count;
-        transfer.was_left = self.count_left(disk, &transfer.request);
+        transfer.was_left = self.count_left(disk, &transfer);
         let _of_setup = self.sim.because_left_if(transfer.was_left);
         let (result, service, end_ns) = self.start_transfer(disk, true, &transfer.request);
         transfer.succeeded = result.is_ok();
@@ -211,10 +215,10 @@ impl Bdbuf {
         }
     }
 
-    /// Counts the bytes of a request that an earlier phase of the run left. Returns whether it left all of it.
-    fn count_left(&mut self, disk: DiskId, request: &[u32]) -> bool {
+    /// Counts the bytes of its request that an earlier phase of the run left. Returns whether it left all of it.
+    fn count_left(&mut self, disk: DiskId, &Transfer { begun_in, ref request, .. }: &Transfer) -> bool {
         let block_bytes = self.disks[usize::from(disk.0)].block_bytes as u64;
-        let was_left = |&&buffer: &&u32| self.sim.was_left(self.buffers.get(buffer).changed_in);
+        let was_left = |&&buffer: &&u32| self.buffers.get(buffer).changed_in < begun_in;
         let count = request.iter().filter(was_left).count();
         self.counts.of_setup_bytes += count as u64 * block_bytes;
         count == request.len()
