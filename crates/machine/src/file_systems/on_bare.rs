@@ -9,8 +9,7 @@ use ffslab_fs::PathFileSystem;
 use ffslab_images::file::load_bytes;
 use ffslab_images::ImageSpec;
 use ffslab_mtd::{Capabilities, Mtd};
-use ffslab_system::{OptionError, SystemError};
-use ffslab_workload::steps;
+use ffslab_system::{ImageGiven, OptionError, SystemError};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -47,14 +46,14 @@ impl Make for Shared {
     }
 
     /// The image is all of the partition, or its beginning: nothing in it is looked for.
-    fn load(&self, medium: &Mtd, step: &steps::Load, image: &[u8]) -> Result<(), SystemError> {
-        let start = step.offset_bytes.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).min(image.len());
-        let wanted = step.size_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    fn load(&self, medium: &Mtd, given: &ImageGiven, image: &[u8]) -> Result<(), SystemError> {
+        let start = given.offset_bytes.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).min(image.len());
+        let wanted = given.size_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let place_bytes = start..image.len().min(start.saturating_add(wanted));
         let spec = ImageSpec {
-            path: step.image.clone().into(),
-            oob: step.oob.unwrap_or(false),
-            autoplace: step.autoplace.unwrap_or(false),
+            path: given.name.clone().into(),
+            oob: given.oob.unwrap_or(false),
+            autoplace: given.autoplace.unwrap_or(false),
             place_bytes: place_bytes.clone(),
         };
         let loaded = load_bytes(medium, &spec, &image[place_bytes]);
