@@ -2,9 +2,9 @@
 
 use crate::config::VfsConfig;
 use crate::dentries::{Dentries, DentryId};
-use crate::files::OpenFile;
 use crate::memory::Memory;
-use crate::nodes::Nodes;
+use crate::node_table::Nodes;
+use crate::open_file::OpenFile;
 use crate::write_back;
 use ffslab_fs::causes;
 use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, Unwritten, PAGE_BYTES};
