@@ -122,12 +122,15 @@ impl Default for SlcCacheConfig {
     }
 }
 
+/// Bytes of the record in the out-of-band area of each page.
+pub const TAG_BYTES: usize = 24;
+
 /// Errors. Those of the first group are found before anything is written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FtlError {
     #[error(
         "the medium has {oob_free_bytes} free out-of-band bytes a page; a flash translation layer needs {}",
-        crate::tag::TAG_BYTES
+        TAG_BYTES
     )]
     NoOob { oob_free_bytes: u32 },
     #[error("pages of the medium share cells, so that a cut program destroys earlier pages: use its SLC mode")]
