@@ -51,7 +51,7 @@ pub struct FtlConfig {
     /// SLC cache: its blocks, and how it differs from the rest.
     pub slc_cache: Option<SlcCacheConfig>,
     /// Pages that are programmed or read in a row go through the chip's cache registers, as far as it has such commands. What is written
-    /// then lasts after [`crate::mapping::Ftl::flush`].
+    /// then lasts after [`crate::layer::Ftl::flush`].
     pub cache_commands: bool,
     /// With `cache_commands`: pages that merges and collections read before they program them.
     pub copy_row_pages: u32,
