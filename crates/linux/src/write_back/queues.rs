@@ -253,7 +253,7 @@ mod tests {
     fn an_inode_put_back_is_as_young_as_the_youngest() {
         let mut inodes = Inodes::default();
         inodes.mark(1, None, 10, Phase::default());
-        inodes.mark(2, None, 20);
+        inodes.mark(2, None, 20, Phase::default());
         inodes.begin_round(10);
         inodes.redirty(1, 99);
         assert_eq!((queue(&inodes, Queue::Dirty), inodes.get(1).unwrap().dirtied_tick), (vec![2, 1], 99));
@@ -268,8 +268,8 @@ mod tests {
         inodes.mark(1, None, 10, Phase::default());
         inodes.forget(1);
         assert!(!inodes.any_waits() && inodes.get(1).is_none());
-        inodes.mark(2, None, 10);
-        inodes.mark(3, None, 10);
+        inodes.mark(2, None, 10, Phase::default());
+        inodes.mark(3, None, 10, Phase::default());
         inodes.take(3);
         inodes.get_mut(3).unwrap().had_pages = false;
         inodes.forget_clean(&|_| false);
