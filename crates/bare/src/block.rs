@@ -68,7 +68,7 @@ impl BlockProgram {
         }
     }
 
-    /// The device, for who looks at its single commands.
+    /// The device, for callers that look at its single commands.
     pub fn device_mut(&mut self) -> &mut Device {
         &mut self.device
     }
@@ -394,7 +394,7 @@ impl System for BlockProgram {
         Ok(())
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
+    fn unwritten(&mut self) -> Unwritten {
         Unwritten::default()
     }
 

@@ -41,8 +41,8 @@ impl System for Bare {
         self.call(&causes::SYNC, |fs, host| fs.sync_directories(host))
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
-        self.fs.as_deref_mut().map_or_else(Unwritten::default, |fs| fs.measurement_begins())
+    fn unwritten(&mut self) -> Unwritten {
+        self.fs.as_deref().map_or_else(Unwritten::default, |fs| fs.unwritten())
     }
 
     fn free_bytes(&mut self) -> Option<u64> {

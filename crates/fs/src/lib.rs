@@ -294,11 +294,10 @@ pub trait FileSystem {
         Ok(())
     }
 
-    /// Tells that a measurement begins. Data that wait now in the file system's own buffers do not belong to the
-    /// measured workload: they are written later because of [`ffslab_sim::LEFT_BY_SETUP`], unless the workload has added
-    /// to them. The call takes no time and writes nothing. It returns how much is waiting; the default is a file system
-    /// without such buffers.
-    fn measurement_begins(&mut self) -> Unwritten {
+    /// What waits in the file system's own buffers. Takes no time; the default is a file system without such buffers. Where data
+    /// wait, it is noted in which phase of the run they were changed, so that what a phase left is not charged to the next one
+    /// ([`ffslab_sim::Sim::because_left`]).
+    fn unwritten(&self) -> Unwritten {
         Unwritten::default()
     }
 

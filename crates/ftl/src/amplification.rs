@@ -103,10 +103,14 @@ pub fn compare(case: &Case, blocks: u32) -> Result<Row, FtlError> {
     let below = |bound: u32, random: &mut Pcg32| ((u64::from(random.next_u32()) * u64::from(bound)) >> 32) as u32;
     let hot_pages = (f64::from(logical_pages) * HOT.1).round() as u32;
     let hot_writes = (HOT.0 * f64::from(u32::MAX)) as u32;
-    let next = |random: &mut Pcg32| match case.is_hot_cold {
-        false => below(logical_pages, random),
-        true if random.next_u32() < hot_writes => below(hot_pages, random),
-        true => hot_pages + below(logical_pages - hot_pages, random),
+    let next = |random: &mut Pcg32| {
+        if !case.is_hot_cold {
+            below(logical_pages, random)
+        } else if random.next_u32() < hot_writes {
+            below(hot_pages, random)
+        } else {
+            hot_pages + below(logical_pages - hot_pages, random)
+        }
     };
     for page in 0..logical_pages {
         ftl.write(page, &[], false)?;

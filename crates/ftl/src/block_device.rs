@@ -9,7 +9,7 @@ use crate::causes;
 use crate::config::FtlError;
 use crate::faults;
 use crate::flash::Shape;
-use crate::mapping::Ftl;
+use crate::layer::Ftl;
 use crate::write_buffer::{BufferRule, Leaving, WriteBuffer};
 
 /// What goes wrong for the host.

@@ -51,7 +51,7 @@ pub struct FtlConfig {
     /// SLC cache: its blocks, and how it differs from the rest.
     pub slc_cache: Option<SlcCacheConfig>,
     /// Pages that are programmed or read in a row go through the chip's cache registers, as far as it has such commands. What is written
-    /// then lasts after [`crate::mapping::Ftl::flush`].
+    /// then lasts after [`crate::layer::Ftl::flush`].
     pub cache_commands: bool,
     /// With `cache_commands`: pages that merges and collections read before they program them.
     pub copy_row_pages: u32,
@@ -122,12 +122,15 @@ impl Default for SlcCacheConfig {
     }
 }
 
+/// Bytes of the record in the out-of-band area of each page.
+pub const TAG_BYTES: usize = 24;
+
 /// Errors. Those of the first group are found before anything is written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FtlError {
     #[error(
         "the medium has {oob_free_bytes} free out-of-band bytes a page; a flash translation layer needs {}",
-        crate::tag::TAG_BYTES
+        TAG_BYTES
     )]
     NoOob { oob_free_bytes: u32 },
     #[error("pages of the medium share cells, so that a cut program destroys earlier pages: use its SLC mode")]

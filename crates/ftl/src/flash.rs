@@ -5,8 +5,8 @@ use std::cell::Cell;
 use ffslab_mtd::{Corrected, Mtd, MtdError};
 use ffslab_sim::{Reason, ReasonGuard};
 
-use crate::config::FtlError;
-use crate::tag::{self, Found, Tag, TAG_BYTES};
+use crate::config::{FtlError, TAG_BYTES};
+use crate::tag::{self, Found, Tag};
 
 /// Sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

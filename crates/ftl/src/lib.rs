@@ -26,6 +26,7 @@ pub mod flash;
 pub mod flashbench;
 pub mod formulas;
 mod hybrid;
+mod layer;
 pub mod mapping;
 mod page_map;
 mod slc_cache;
@@ -36,7 +37,8 @@ mod write_buffer;
 
 pub use block_device::{BlockDevice, DeviceError, Disk};
 pub use config::{FtlConfig, FtlError, SlcCacheConfig, FREE_BLOCKS_MIN};
-pub use mapping::{Ftl, Mapping, MAPPINGS};
+pub use layer::Ftl;
+pub use mapping::{Mapping, MAPPINGS};
 pub use page_map::{PageMap, Recovered};
 pub use statistics::{Statistics, COPIED_BACK_PAGES, NAMED};
 pub use tag::COPY_BACKS_MAX;

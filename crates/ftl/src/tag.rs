@@ -3,10 +3,7 @@
 //! The out-of-band area is not covered by the ECC of all drivers, so the record repairs one wrong bit by itself: its CRC-32
 //! tells which one it is.
 
-use crate::config::FtlError;
-
-/// Bytes of the record.
-pub const TAG_BYTES: usize = 24;
+use crate::config::{FtlError, TAG_BYTES};
 
 /// A logical page.
 pub const KIND_DATA: u8 = 1;

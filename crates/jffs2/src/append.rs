@@ -44,7 +44,7 @@ impl Store {
         }
         let flash = &mut self.flash;
         // A page to which a measured program adds data would be written for that program in any case.
-        flash.wbuf.is_of_setup &= flash.sim.is_for_setup();
+        flash.wbuf.changed_in = flash.wbuf.changed_in.max(flash.sim.phase_of_change());
         // The last node may have ended up to three bytes before `to`, because nodes are aligned to 4 bytes.
         if flash.wbuf.bytes != column {
             flash.wbuf.skip_to(if column == 0 { page } else { column });

@@ -48,7 +48,7 @@ impl Store {
         }
         flash.sim.work(Work::BufferFlush, flash.page_bytes as usize);
         let programmed = {
-            let _of_setup = flash.sim.because_of_setup_if(std::mem::take(&mut flash.wbuf.is_of_setup));
+            let _of_setup = flash.sim.because_left(std::mem::replace(&mut flash.wbuf.changed_in, flash.sim.phase()));
             let _why = (fill == Fill::Pad).then(|| flash.sim.because(&causes::PADDING));
             flash.mtd.write(u64::from(flash.wbuf.offset), &flash.wbuf.page)
         };

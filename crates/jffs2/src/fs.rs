@@ -223,10 +223,8 @@ impl FileSystem for Jffs2 {
         self.store.flush_wbuf_padded()
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
-        let wbuf = &mut self.store.flash.wbuf;
-        wbuf.is_of_setup = wbuf.is_dirty();
-        Unwritten { buffered_bytes: u64::from(wbuf.bytes), ..Unwritten::default() }
+    fn unwritten(&self) -> Unwritten {
+        Unwritten { buffered_bytes: u64::from(self.store.flash.wbuf.bytes), ..Unwritten::default() }
     }
 
     fn blocks_to_format(&self) -> u32 {

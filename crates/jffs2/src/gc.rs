@@ -10,6 +10,7 @@ use crate::blocks::List;
 use crate::damage::{Damage, Flaw, Place};
 use crate::erase::EraseStep;
 use crate::ledger::Share;
+use crate::lot::LOT_OF_CLEAN;
 use crate::readinode::check_inode;
 use crate::refs::{NodeState, RefId, NONE};
 use crate::space::InodeState;
@@ -26,30 +27,6 @@ pub enum PassEnd {
     Stuck,
 }
 
-/// By what the block to collect is drawn: the tick counter. Linux and RTEMS have nothing else (`jiffies % 128`), since there
-/// collecting a block takes time. Here a medium may take none below a caller whose code takes none, as RTEMS with `board =
-/// "none"`; while the clock stands at a tick that draws clean blocks, whose collection gives no space, no other block would
-/// ever have its turn. So each further clean block that is drawn at the same instant counts as a tick.
-#[derive(Default)]
-pub(crate) struct Lot {
-    drawn_at_ns: u64,
-    clean_draws: u32,
-}
-
-impl Lot {
-    /// A number below 128.
-    fn draw(&mut self, ticks: u32, now_ns: u64) -> u32 {
-        if self.drawn_at_ns != now_ns {
-            *self = Lot { drawn_at_ns: now_ns, clean_draws: 0 };
-        }
-        let lot = ticks.wrapping_add(self.clean_draws) % 128;
-        self.clean_draws += u32::from(lot >= LOT_OF_CLEAN);
-        lot
-    }
-}
-
-/// From this number on a clean block is collected, so that live data move once in a while and wear spreads.
-const LOT_OF_CLEAN: u32 = 126;
 /// Said of a run in which another lot would have drawn another block.
 const DRAWN: &str =
     "JFFS2 drew blocks to collect by the tick counter (jiffies % 128), so from another uptime the same calls cost \

@@ -5,7 +5,6 @@
 //! memory until the next one loses its last user.
 
 use ffslab_fs::{Errno, Ino, Result};
-use rustc_hash::FxHashMap;
 
 use crate::fragments;
 use crate::inode::Inode;
@@ -13,36 +12,6 @@ use crate::readinode::{forget_inode, load_inode};
 use crate::refs::NONE;
 use crate::space::InodeState;
 use crate::Jffs2;
-
-#[derive(Clone, Copy, Default)]
-struct User {
-    count: u32,
-    /// The directory through which this directory was found. As long as it is noted here the parent counts one more
-    /// user.
-    parent: Option<Ino>,
-}
-
-/// How many users each inode in memory has, and the order in which the inodes came into memory.
-#[derive(Default)]
-pub struct Users {
-    of: FxHashMap<Ino, User>,
-    order: Vec<Ino>,
-}
-
-impl Users {
-    fn entry(&mut self, ino: Ino) -> &mut User {
-        let order = &mut self.order;
-        self.of.entry(ino).or_insert_with(|| {
-            order.push(ino);
-            User::default()
-        })
-    }
-
-    fn remove(&mut self, ino: Ino) -> Option<Ino> {
-        self.order.retain(|&other| other != ino);
-        self.of.remove(&ino).and_then(|user| user.parent)
-    }
-}
 
 impl Jffs2 {
     /// Makes sure that an inode is in memory.

@@ -12,6 +12,7 @@
 
 mod allocate;
 mod append;
+mod background;
 mod blocks;
 mod build;
 pub mod causes;
@@ -32,6 +33,7 @@ mod inode;
 mod inodes;
 mod ledger;
 mod levels;
+mod lot;
 mod medium;
 mod namespace;
 mod nodes;
@@ -51,6 +53,7 @@ mod summary;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod users;
 mod victims;
 mod wakeups;
 mod wbuf;
@@ -72,13 +75,13 @@ use ffslab_policy::Victims;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
+use background::Background;
 use compress::Compressor;
-use gc::Lot;
 use inode::Inode;
-use inodes::Users;
+use lot::Lot;
 use medium::Manner;
 use store::Store;
-use tasks::Background;
+use users::Users;
 
 /// Erase blocks of the smallest partition (`jffs2_do_fill_super`, `fs/jffs2/fs.c`).
 const BLOCKS_MIN: u32 = 5;

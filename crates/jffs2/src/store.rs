@@ -1,4 +1,4 @@
-//! The store: everything below the inodes, in parts by who may change what.
+//! The store: everything below the inodes, in parts, each with its owner.
 //!
 //! A method belongs to the part that it changes and takes the others that it needs as arguments. Only what puts nodes on
 //! flash needs all of them and is a method of [`Store`]; its layers, each of which calls only those before it, are

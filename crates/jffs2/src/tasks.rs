@@ -8,6 +8,7 @@ use crate::faults;
 use ffslab_fs::{Errno, Host, Result};
 use ffslab_sim::{NandWait, Switch, Task};
 
+use crate::background::ThreadState;
 use crate::erase::{EraseJob, EraseStep};
 use crate::gc::PassEnd;
 use crate::space::InodeState;
@@ -21,43 +22,6 @@ const THROTTLE_MS: u64 = 50;
 /// runs on and may take the semaphore again before the thread has the CPU. If the thread then finds it taken once more,
 /// the next release hands it over to the thread (`kernel/locking/mutex.c`).
 const HOLDS_AHEAD: u8 = 2;
-
-/// Where the thread continues at its next turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ThreadState {
-    /// At the top of its loop.
-    #[default]
-    Top,
-    /// It has slept until a signal came.
-    Signalled,
-    /// It has slept through the pause before a pass.
-    Throttled,
-    /// It waits for the allocation semaphore.
-    Waiting,
-    /// It is in the middle of an erase.
-    InPass,
-    /// An error has ended it.
-    Dead,
-}
-
-/// The state of the background tasks between their turns.
-#[derive(Default)]
-pub struct Background {
-    thread: ThreadState,
-    thread_job: Option<EraseJob>,
-    worker_job: Option<EraseJob>,
-    /// Offset of the page that was in the write buffer when the worker began to flush it.
-    flushing_at: u32,
-    /// How many more times another task sleeps with the allocation semaphore before the waiting thread gets it.
-    holds_ahead: u8,
-    /// Number of chip operations at the time when the semaphore was last taken or given back.
-    chip_uses: u64,
-    /// A writer holds the semaphore during an erase while other tasks run.
-    allocation_is_held: bool,
-    worker_waits: bool,
-    /// Somebody waits for the end of the tasks, so that they do not sleep.
-    is_ending: bool,
-}
 
 impl Jffs2 {
     pub(crate) fn start_tasks(&mut self) {
@@ -372,7 +336,7 @@ impl Jffs2 {
     /// garbage collection fills it up (`jffs2_flush_wbuf_gc`). Returns `false` when the task must give way before that
     /// is done.
     fn fill_and_flush(&mut self, host: &mut dyn Host, task: &'static Task, began_at: u32) -> Result<bool> {
-        let _of_setup = self.store.flash.sim.because_of_setup_if(self.store.flash.wbuf.is_of_setup);
+        let _of_setup = self.store.flash.sim.because_left_if(self.store.flash.wbuf.was_left(&self.store.flash.sim));
         if self.store.space.blocks.totals().unchecked_bytes() != 0 && !self.has_job(task) {
             // Garbage collection only checks nodes at this stage and would not fill the page, so the page is padded.
             self.store.flush_wbuf_padded()?;

@@ -3,6 +3,7 @@
 //! Follows `fs/jffs2/wbuf.c` (`jffs2_fill_wbuf`). When the page goes out stands in `append.rs` and `flush.rs`.
 
 use crate::refs::NONE;
+use ffslab_sim::{Phase, Sim};
 
 /// The page that waits to be written. `offset` is [`NONE`] when it has no place on flash yet.
 pub struct WriteBuffer {
@@ -11,8 +12,8 @@ pub struct WriteBuffer {
     pub bytes: u32,
     /// Inodes that have data in the buffer (written by programs, not by garbage collection).
     inodes: Vec<u32>,
-    /// Everything in the buffer was left by the setup of an experiment.
-    pub is_of_setup: bool,
+    /// The latest change of what is in the buffer.
+    pub changed_in: Phase,
 }
 
 impl WriteBuffer {
@@ -22,7 +23,7 @@ impl WriteBuffer {
             offset: NONE,
             bytes: 0,
             inodes: Vec::new(),
-            is_of_setup: false,
+            changed_in: Phase::default(),
         }
     }
 
@@ -31,6 +32,11 @@ impl WriteBuffer {
         if self.bytes == 0 {
             self.offset = NONE;
         }
+    }
+
+    /// Whether all that is in it was left by an earlier phase of the run.
+    pub fn was_left(&self, sim: &Sim) -> bool {
+        self.is_dirty() && sim.was_left(self.changed_in)
     }
 
     /// Notes that the buffer holds data of `ino`.

@@ -1,7 +1,5 @@
 //! What can go wrong in the laboratory.
 
-use crate::run::RunError;
-use crate::traces::ReadError;
 use ffslab_images::ImageError;
 use ffslab_machine::MachineError;
 use ffslab_profiles::ProfileError;
@@ -25,15 +23,6 @@ pub enum LabError {
     Internal(String),
 }
 
-impl From<RunError> for LabError {
-    fn from(error: RunError) -> LabError {
-        match error {
-            RunError::Step(text) => LabError::Input(text),
-            RunError::Interrupted => LabError::Interrupted,
-        }
-    }
-}
-
 impl From<TomlError> for LabError {
     fn from(error: TomlError) -> LabError {
         LabError::Input(error.to_string())
@@ -48,12 +37,6 @@ impl From<ProfileError> for LabError {
 
 impl From<MachineError> for LabError {
     fn from(error: MachineError) -> LabError {
-        LabError::Input(error.to_string())
-    }
-}
-
-impl From<ReadError> for LabError {
-    fn from(error: ReadError) -> LabError {
         LabError::Input(error.to_string())
     }
 }

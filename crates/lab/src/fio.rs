@@ -337,7 +337,7 @@ impl Machine<'_> {
             let offset = i64::try_from(offset).map_err(|_| Errno::Inval)?;
             self.calls.lseek(fd, offset, Whence::Set)?;
         }
-        self.calls.job_computes();
+        self.calls.prepare_request();
         let (content, buffer) = (&mut *self.content, &mut self.buffer);
         let start_ns = self.calls.now_ns();
         let (moved, latency_ns) = timed(self.calls, |calls| {

@@ -9,6 +9,7 @@
 
 mod activity;
 pub mod ageing;
+mod call;
 mod columns;
 pub mod counts;
 pub mod data;

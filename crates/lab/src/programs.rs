@@ -19,10 +19,9 @@ use ffslab_fs::{BlockSpace, FileKind, KeyEntry, RenameFlags, Stat, StatFs, TimeS
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    ambassador_impl_Calls, ambassador_impl_System, Advice, Answer, Calls, Entry, FallocateFlag, Fd, Levelling,
-    MapAccess, MountDone, Nodes, OpenFlags, Refusal, System, SystemError, Whence,
+    ambassador_impl_Calls, ambassador_impl_System, Advice, Answer, Calls, Entry, FallocateFlag, Fd, ImageGiven,
+    Levelling, MapAccess, MountDone, Nodes, OpenFlags, Refusal, System, SystemError, Whence,
 };
-use ffslab_workload::steps;
 use seat::{GivesWay, Machine, Seat};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};

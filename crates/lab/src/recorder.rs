@@ -10,10 +10,9 @@ use ffslab_machine::stack::Stack;
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    ambassador_impl_System, Advice, Answer, Calls, Entry, FallocateFlag, Fd, Levelling, MapAccess, MountDone, Nodes,
-    OpenFlags, System, SystemError, Whence,
+    ambassador_impl_System, asks, looks_of_calls, Advice, Answer, Calls, Entry, FallocateFlag, Fd, ImageGiven,
+    Levelling, MapAccess, MountDone, Nodes, OpenFlags, Refusal, System, SystemError, Whence,
 };
-use ffslab_workload::steps;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::{Display, Write};
@@ -85,6 +84,14 @@ impl Recorder {
         Recorder { inner, recording }
     }
 
+    fn machine(&self) -> &dyn System {
+        &self.inner
+    }
+
+    fn machine_mut(&mut self) -> &mut dyn System {
+        &mut self.inner
+    }
+
     fn keep<T>(&self, result: Answer<T>, call: impl Display) -> Answer<T> {
         let mut recording = self.recording.borrow_mut();
         if recording.is_on {
@@ -130,37 +137,23 @@ fn time_text(time: Option<TimeSpec>) -> String {
 }
 
 impl Calls for Recorder {
-    fn system_name(&self) -> &'static str {
-        self.inner.system_name()
-    }
+    looks_of_calls!();
 
-    fn sim(&self) -> &Sim {
-        self.inner.sim()
-    }
-
-    fn read_clock_ns(&mut self) -> u64 {
-        self.inner.read_clock_ns()
+    asks! {
+        fn read_clock_ns() -> u64;
+        fn prepare_request() -> ();
+        fn compute_ns(duration_ns: u64) -> ();
+        fn fallocate(fd: Fd, flags: &[FallocateFlag], at: u64, bytes: u64) -> Answer<()>;
+        fn mmap(fd: Fd, at: u64, bytes: u64, access: MapAccess) -> Answer<()>;
+        fn map_load(fd: Fd, at: u64, bytes: usize) -> Answer<()>;
+        fn map_store(fd: Fd, at: u64, data: &[u8]) -> Answer<()>;
+        fn msync(fd: Fd, at: u64, bytes: usize) -> Answer<()>;
+        fn munmap(fd: Fd) -> Answer<()>;
     }
 
     fn sleep_ns(&mut self, duration_ns: u64) {
         let _ = self.keep(Ok(()), format_args!("sleep {duration_ns}"));
         self.inner.sleep_ns(duration_ns);
-    }
-
-    fn job_computes(&mut self) {
-        self.inner.job_computes();
-    }
-
-    fn compute_ns(&mut self, duration_ns: u64) {
-        self.inner.compute_ns(duration_ns);
-    }
-
-    fn timer_slack_ns(&self) -> u64 {
-        self.inner.timer_slack_ns()
-    }
-
-    fn epoch_s(&self) -> u64 {
-        self.inner.epoch_s()
     }
 
     fn open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Answer<Fd> {
@@ -257,30 +250,6 @@ impl Calls for Recorder {
 
     // No recorded step reserves space or maps files, so these calls are passed on and not written down.
 
-    fn fallocate(&mut self, fd: Fd, flags: &[FallocateFlag], at: u64, bytes: u64) -> Answer<()> {
-        self.inner.fallocate(fd, flags, at, bytes)
-    }
-
-    fn mmap(&mut self, fd: Fd, at: u64, bytes: u64, access: MapAccess) -> Answer<()> {
-        self.inner.mmap(fd, at, bytes, access)
-    }
-
-    fn map_load(&mut self, fd: Fd, at: u64, bytes: usize) -> Answer<()> {
-        self.inner.map_load(fd, at, bytes)
-    }
-
-    fn map_store(&mut self, fd: Fd, at: u64, data: &[u8]) -> Answer<()> {
-        self.inner.map_store(fd, at, data)
-    }
-
-    fn msync(&mut self, fd: Fd, at: u64, bytes: usize) -> Answer<()> {
-        self.inner.msync(fd, at, bytes)
-    }
-
-    fn munmap(&mut self, fd: Fd) -> Answer<()> {
-        self.inner.munmap(fd)
-    }
-
     fn mkdir(&mut self, path: &[u8], permissions: u32) -> Answer<()> {
         let result = self.inner.mkdir(path, permissions);
         self.keep(result, format_args!("mkdir {} {permissions:o}", plain(path)))
@@ -311,10 +280,6 @@ impl Calls for Recorder {
     fn link(&mut self, old: &[u8], new: &[u8]) -> Answer<()> {
         let result = self.inner.link(old, new);
         self.keep(result, format_args!("link {} {}", plain(old), plain(new)))
-    }
-
-    fn is_unnamed(&self, fd: Fd) -> bool {
-        self.inner.is_unnamed(fd)
     }
 
     fn link_descriptor(&mut self, fd: Fd, new: &[u8]) -> Answer<()> {

@@ -1,6 +1,6 @@
 //! The slowest calls of a run, each with what it waited for.
 
-use crate::requests::Call;
+use crate::call::Call;
 use ffslab_sim::units::ns_to_us;
 use ffslab_sim::{CauseCounts, OpCounts, Reason, Sim, Task};
 use schemars::JsonSchema;

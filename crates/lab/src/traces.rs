@@ -75,6 +75,12 @@ pub enum ReadError {
     Image(#[from] ImageError),
 }
 
+impl From<ReadError> for LabError {
+    fn from(error: ReadError) -> LabError {
+        LabError::Input(error.to_string())
+    }
+}
+
 impl Traces {
     /// Reads the files that `steps` name and that have not been read yet. Paths are relative to `base_dir`.
     ///

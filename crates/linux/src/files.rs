@@ -1,7 +1,7 @@
 //! Open files: descriptors, positions, advice, fsync.
 
 use crate::dentries::DentryId;
-use crate::maps::Mapping;
+use crate::open_file::OpenFile;
 use crate::read_ahead::ReadAhead;
 use crate::vfs::Vfs;
 use crate::walk::{Found, LastLink};
@@ -11,20 +11,6 @@ use ffslab_system::{FallocateFlag, Fd, OpenFlags, Whence};
 
 /// Pages of a file that one node of its tree holds (`XA_CHUNK_SIZE`).
 const PAGES_OF_NODE: usize = 64;
-
-/// An open file description.
-pub(crate) struct OpenFile {
-    pub dentry: DentryId,
-    pub ino: Ino,
-    pub kind: FileKind,
-    pub flags: OpenFlags,
-    pub position: u64,
-    pub read_ahead: ReadAhead,
-    /// Number of write-back errors that this open file has been told of, or need not be told of (`f_wb_err`).
-    pub errors_known: u64,
-    /// The part of it that is mapped into memory.
-    pub map: Option<Mapping>,
-}
 
 impl Vfs {
     /// `permissions` are those of a file that is created (07777, no umask).

@@ -9,7 +9,7 @@
 //! fault of a page serves all of them.
 
 use crate::config::ReadAheadRules;
-use crate::files::OpenFile;
+use crate::open_file::{Mapping, OpenFile};
 use crate::page_cache::Slot;
 use crate::read::Reader;
 use crate::vfs::{spend, Vfs};
@@ -21,14 +21,6 @@ use ffslab_system::{Fd, MapAccess};
 const PAGE: u64 = PAGE_BYTES as u64;
 /// `fault_around_bytes` of `mm/memory.c`, in pages: 64 KiB, since Linux 3.15.
 const FAULT_AROUND_PAGES: u64 = 16;
-
-/// A part of an open file in the memory of a program.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Mapping {
-    access: MapAccess,
-    first: u64,
-    last: u64,
-}
 
 impl Vfs {
     /// The map of an open file, if all the bytes lie in it; [`Errno::Inval`] otherwise.

@@ -5,8 +5,8 @@
 //! for those that it did not ask for.
 
 use crate::config::{ReadAheadRules, VfsConfig};
-use crate::files::OpenFile;
 use crate::memory::Memory;
+use crate::open_file::OpenFile;
 use crate::page_cache::Slot;
 use crate::read_ahead::{ReadAhead, Request, Window, FORCED_CHUNK_PAGES};
 use crate::vfs::{spend, Vfs};

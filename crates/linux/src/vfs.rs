@@ -2,9 +2,9 @@
 
 use crate::config::VfsConfig;
 use crate::dentries::{Dentries, DentryId};
-use crate::files::OpenFile;
 use crate::memory::Memory;
-use crate::nodes::Nodes;
+use crate::node_table::Nodes;
+use crate::open_file::OpenFile;
 use crate::write_back;
 use ffslab_fs::causes;
 use ffslab_fs::{run_turn, Errno, FileKind, FileSystem, Ino, Result, Unwritten, PAGE_BYTES};
@@ -217,13 +217,11 @@ impl Vfs {
         fs.sync(&mut self.memory)
     }
 
-    /// Marks everything that is not on flash yet as left by the setup of an experiment, because a measurement begins.
-    /// The amount is returned. When it is written later, that counts under a cause of its own
-    /// ([`ffslab_sim::LEFT_BY_SETUP`]), unless the measured calls have changed it again. Takes no time.
-    pub fn measurement_begins(&mut self) -> Unwritten {
-        let Ok((fs, memory)) = self.parts() else { return Unwritten::default() };
-        let of_fs = fs.measurement_begins();
-        let (pages, inodes) = memory.write_back.measurement_begins();
+    /// What is not on flash yet. Takes no time.
+    pub fn unwritten(&self) -> Unwritten {
+        let Some(fs) = self.fs() else { return Unwritten::default() };
+        let of_fs = fs.unwritten();
+        let (pages, inodes) = self.memory.write_back.unwritten();
         Unwritten { pages, inodes: of_fs.inodes + inodes, ..of_fs }
     }
 

@@ -1,7 +1,7 @@
 //! Buffered write (`mm/filemap.c`, `generic_perform_write`; the same in 2.6.37 and 6.1).
 
-use crate::files::OpenFile;
 use crate::memory::Memory;
+use crate::open_file::OpenFile;
 use crate::vfs::{spend, Vfs};
 use crate::write_back;
 use ffslab_fs::causes;

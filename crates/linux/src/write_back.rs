@@ -56,8 +56,6 @@ pub(crate) struct WriteBack {
     written_part: Proportion,
     dirtied_part: Proportion,
     writer: Writer,
-    /// Something was left dirty by the setup of an experiment. Only then pages and inodes are checked for it.
-    has_some_of_setup: bool,
     /// A program has stored to pages of a map: there may be dirty pages of a file system whose write(2) leaves none.
     pub has_stores: bool,
 }
@@ -82,14 +80,12 @@ impl WriteBack {
             written_part: Proportion::new(Thresholds::of(&knobs, memory_pages).dirty),
             dirtied_part: Proportion::new(Thresholds::of(&knobs, memory_pages).dirty),
             writer: Writer::new(rules, Thresholds::of(&knobs, memory_pages), memory_pages),
-            has_some_of_setup: false,
             has_stores: false,
         }
     }
 
     /// Called after a mount: the new device gets a flusher of its own.
     pub fn start(&mut self) {
-        self.has_some_of_setup = false;
         self.inodes = Inodes::default();
         self.rule = self.order.map(|order| order.make());
         self.flusher = Flusher::new(tick(&self.sim));
@@ -133,24 +129,20 @@ impl WriteBack {
         self.inodes.get(ino).is_some_and(|inode| inode.is_dirty() || !inode.pages.is_empty())
     }
 
-    /// Marks everything dirty as left by the setup. Returns the number of pages and the number of inodes.
-    pub fn measurement_begins(&mut self) -> (u64, u64) {
-        let (pages, inodes) = self.inodes.mark_as_of_setup();
-        self.has_some_of_setup = pages + inodes > 0;
-        (pages, inodes)
+    /// Dirty pages and dirty inodes.
+    pub fn unwritten(&self) -> (u64, u64) {
+        (self.inodes.dirty_pages, self.inodes.dirty())
     }
 
-    /// Whether the page has been dirty since the setup.
-    fn is_page_of_setup(&self, ino: Ino, index: u64) -> bool {
-        self.has_some_of_setup && self.inodes.get(ino).is_some_and(|inode| inode.pages_of_setup.contains(index))
+    /// Whether the page was left by an earlier phase of the run.
+    fn was_left(&mut self, ino: Ino, index: u64) -> bool {
+        let phase = self.sim.phase();
+        self.inodes.get_mut(ino).is_some_and(|inode| inode.pages_left(phase).contains(index))
     }
 
     /// See [`ffslab_fs::Host::dirty_inode`].
     pub fn mark_inode(&mut self, ino: Ino, dirt: Option<InodeDirt>) {
-        if self.has_some_of_setup && dirt.is_some() {
-            self.inodes.is_dirtied(ino, self.sim.is_for_setup());
-        }
-        let is_first = self.inodes.mark(ino, dirt, tick(&self.sim));
+        let is_first = self.inodes.mark(ino, dirt, tick(&self.sim), self.sim.phase_of_change());
         if is_first {
             self.wake_flusher_later();
         }
@@ -184,22 +176,19 @@ impl WriteBack {
         }
     }
 
-    /// Notes that a page was changed, which may have been dirty before. From now on it belongs to the measurement,
-    /// unless the file system puts a page back that it could not write for the setup.
+    /// Notes that a page was changed, which may have been dirty before. From now on it belongs to the phase of the run that
+    /// changed it, unless the file system puts a page back that it could not write for an earlier one.
     pub fn page_changed(&mut self, ino: Ino, index: u64) {
-        if self.order.is_some() {
-            if let Some(inode) = self.inodes.get_mut(ino) {
-                inode.written_ns = self.sim.now_ns();
-            }
+        let (sim, is_ordered) = (&self.sim, self.order.is_some());
+        let Some(inode) = self.inodes.get_mut(ino) else { return };
+        if is_ordered {
+            inode.written_ns = sim.now_ns();
         }
-        if self.has_some_of_setup {
-            if let Some(inode) = self.inodes.get_mut(ino) {
-                if self.sim.is_for_setup() {
-                    inode.pages_of_setup.insert(index)
-                } else {
-                    inode.pages_of_setup.remove(index)
-                };
-            }
+        let left = inode.pages_left(sim.phase());
+        if sim.is_for_setup() {
+            left.insert(index);
+        } else {
+            left.remove(index);
         }
     }
 

@@ -106,11 +106,13 @@ impl Vfs {
         if name.starts_with(b"user.") && !matches!(fs.getattr(ino)?.kind, FileKind::File | FileKind::Directory) {
             return Err(unfit);
         }
-        match NAMESPACES.contains(&name) {
-            _ if !fs.keeps_xattr(name) => Err(Errno::NotSup),
-            true => Err(Errno::Inval),
-            false => Ok(()),
+        if !fs.keeps_xattr(name) {
+            return Err(Errno::NotSup);
         }
+        if NAMESPACES.contains(&name) {
+            return Err(Errno::Inval);
+        }
+        Ok(())
     }
 }
 

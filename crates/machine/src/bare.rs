@@ -63,7 +63,7 @@ impl BareKeys {
         }
         let settings = |fs: &dyn OnBare| {
             let medium = spec.medium(&Sim::new(SimConfig::default()))?;
-            fs.settings(&mut keys, medium.capabilities())
+            fs.settings(&mut keys.own_tables(), medium.capabilities())
         };
         let paths = on_bare.map(settings).transpose()?;
         Ok((BareSpec { stack: spec, paths }, keys))
@@ -71,7 +71,7 @@ impl BareKeys {
 
     /// A table of settings of another file system is a mistake.
     fn refuse_tables_of_others(&self) -> Result<(), MachineError> {
-        for (key, _) in self.tables_given().into_iter().filter(|(_, is_given)| *is_given) {
+        for (key, _) in self.clone().own_tables().0.into_iter().filter(|(_, table)| table.is_given()) {
             let owns = |fs: &&Descriptor| fs.on_bare.is_some_and(|fs| fs.own_keys().contains(&key));
             let owners: Vec<&str> = file_systems::all().into_iter().filter(owns).map(|fs| fs.name).collect();
             if !owners.contains(&self.fs.as_str()) {

@@ -9,6 +9,7 @@ use crate::file_systems::spiffs::SpiffsKeys;
 use crate::file_systems::stores::{EkvKeys, SequentialStorageKeys, StoreKeys};
 use crate::file_systems::zephyr::ZephyrKeys;
 use crate::file_systems::zephyr_fcb::ZephyrFcbKeys;
+use crate::own_tables::OwnTables;
 use crate::policy_keys::PolicyKeys;
 use ffslab_profiles::{EccName, Yaffs2Version};
 use schemars::JsonSchema;
@@ -119,32 +120,24 @@ pub(crate) fn default_partition_blocks() -> u32 {
 }
 
 impl BareKeys {
-    /// Tables of settings of file systems, and whether they are there.
-    pub(crate) fn tables_given(&self) -> [(&'static str, bool); 11] {
-        [
-            ("littlefs", self.littlefs.is_some()),
-            ("sequential_storage", self.sequential_storage.is_some()),
-            ("ekv", self.ekv.is_some()),
-            ("store", self.store.is_some()),
-            ("spiffs", self.spiffs.is_some()),
-            ("fatfs", self.fatfs.is_some()),
-            ("fat", self.fat.is_some()),
-            ("zephyr_nvs", self.zephyr_nvs.is_some()),
-            ("zephyr_zms", self.zephyr_zms.is_some()),
-            ("zephyr_fcb", self.zephyr_fcb.is_some()),
-            ("flashdb", self.flashdb.is_some()),
-        ]
+    pub(crate) fn own_tables(&mut self) -> OwnTables<'_> {
+        OwnTables(vec![
+            ("littlefs", &mut self.littlefs),
+            ("sequential_storage", &mut self.sequential_storage),
+            ("ekv", &mut self.ekv),
+            ("store", &mut self.store),
+            ("spiffs", &mut self.spiffs),
+            ("fatfs", &mut self.fatfs),
+            ("fat", &mut self.fat),
+            ("zephyr_nvs", &mut self.zephyr_nvs),
+            ("zephyr_zms", &mut self.zephyr_zms),
+            ("zephyr_fcb", &mut self.zephyr_fcb),
+            ("flashdb", &mut self.flashdb),
+        ])
     }
 
     /// Files that keys name, relative to the experiment.
-    pub(crate) fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        let littlefs = self.littlefs.iter_mut().filter_map(|littlefs| littlefs.library.as_mut());
-        let spiffs = self.spiffs.iter_mut().map(|spiffs| &mut spiffs.library);
-        let fatfs = self.fatfs.iter_mut().flat_map(FatfsKeys::files_mut);
-        let fat = self.fat.iter_mut().flat_map(FatKeys::files_mut);
-        let zephyr = [&mut self.zephyr_nvs, &mut self.zephyr_zms].into_iter().flatten().map(|keys| &mut keys.library);
-        let zephyr_fcb = self.zephyr_fcb.iter_mut().map(|fcb| &mut fcb.library);
-        let flashdb = self.flashdb.iter_mut().map(|flashdb| &mut flashdb.library);
-        littlefs.chain(spiffs).chain(fatfs).chain(fat).chain(zephyr).chain(zephyr_fcb).chain(flashdb)
+    pub(crate) fn files_mut(&mut self) -> Vec<&mut String> {
+        self.own_tables().0.into_iter().flat_map(|(_, table)| table.files_mut()).collect()
     }
 }

@@ -5,7 +5,7 @@ use ffslab_bare::block::BlockProgram;
 use ffslab_block::Device;
 use ffslab_system::System;
 
-/// The block device of a system, for who looks at its single commands; `None`: it has none.
+/// The block device of a system, for callers that look at its single commands; `None`: it has none.
 pub fn device_mut(system: &mut dyn System) -> Option<&mut Device> {
     let machine = system.as_any_mut()?;
     if machine.is::<BlockProgram>() {

@@ -27,6 +27,7 @@ pub mod flash_device;
 pub mod media;
 pub mod mount_options;
 pub mod mounts;
+mod own_tables;
 pub mod policy_keys;
 pub mod rtems;
 pub mod rtems_keys;

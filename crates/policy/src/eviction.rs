@@ -1,6 +1,6 @@
 //! Which entry a full cache of a map gives up, by name.
 
-use crate::decision::MAP_EVICTION;
+use crate::decision::{column, Answer, Decision};
 use crate::named::{Named, Rule, SpecError};
 use crate::other::OtherRule;
 
@@ -33,6 +33,20 @@ pub enum EvictionSpec {
 }
 
 use EvictionSpec::{Clock, Fifo, Lru, Random, SegmentedLru};
+
+pub static MAP_EVICTION: Decision = Decision {
+    key: "map_eviction",
+    named: eviction_policies,
+    score: "the cached entry with the highest score is given up",
+    columns: &[
+        column("page", "number of the logical page"),
+        column("age", "look-ups since it came to the cache"),
+        column("idle", "look-ups since it was used last"),
+        column("uses", "how often it was used since it came, 0 for the look-up that brought it"),
+        column("dirty", "1 if it must be written before it is given up, else 0"),
+    ],
+    answer: Answer::One,
+};
 
 /// In the order of the table.
 const SPECS: [EvictionSpec; 5] = [Lru, SegmentedLru, Fifo, Random, Clock];

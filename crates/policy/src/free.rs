@@ -1,11 +1,23 @@
 //! Which free block is written next.
 
 use crate::built_in::below;
-use crate::decision::FREE;
+use crate::decision::{column, Answer, Decision};
 use crate::named::{Named, Rule, SpecError};
 use crate::other::OtherAtWork;
-use crate::victim::Refusal;
+use crate::refusal::Refusal;
 use crate::Pcg;
+
+pub static FREE: Decision = Decision {
+    key: "free",
+    named: free_policies,
+    score: "the free block with the highest score is written next",
+    columns: &[
+        column("block", "number of the block"),
+        column("erases", "how often it was erased"),
+        column("waited", "blocks that became free after it did"),
+    ],
+    answer: Answer::One,
+};
 
 /// The free blocks. Both columns have the same length; blocks stand in the order in which they became free.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! The free blocks of a layer, and the rule for the next one at work.
 
 use crate::free::{FreeBlocks, FreePolicy, FreeSpec};
-use crate::victim::Refusal;
+use crate::refusal::Refusal;
 use crate::Pcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::fmt;

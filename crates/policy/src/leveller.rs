@@ -3,7 +3,7 @@
 //! What a rule remembers (the pools of dual-pool) is in RAM; after a mount it begins anew.
 
 use crate::levelling::{Levelling, LevellingSpec, WearOfBlocks};
-use crate::victim::Refusal;
+use crate::refusal::Refusal;
 use crate::Pcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::fmt;

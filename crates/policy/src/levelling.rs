@@ -2,12 +2,27 @@
 //!
 //! A layer asks after erases, at its own pace: a look goes through all blocks, so it does not ask after every one.
 
-use crate::decision::LEVELLING;
+use crate::decision::{column, Answer, Decision};
 use crate::free::FreeSpec;
 use crate::named::{Named, Parameter, Rule, SpecError};
 use crate::other::OtherAtWork;
-use crate::victim::Refusal;
+use crate::refusal::Refusal;
 use crate::Pcg;
+
+pub static LEVELLING: Decision = Decision {
+    key: "levelling",
+    named: levelling_policies,
+    score: "the data of the full block with the highest score move, if it is above 0",
+    columns: &[
+        column("block", "number of the block"),
+        column("erases", "how often it was erased"),
+        column("least", "erases of the least worn good block"),
+        column("most", "erases of the most worn good block"),
+        column("mean", "mean erases of all good blocks"),
+        column("endurance", "erases that the part endures"),
+    ],
+    answer: Answer::OneOrNone,
+};
 
 /// Erases that data sheets of large-page SLC NAND promise, for a part that says nothing.
 pub const ENDURANCE_ERASES: u32 = 100_000;

@@ -15,6 +15,7 @@
 mod built_in;
 mod candidates;
 mod decision;
+mod decisions;
 mod eviction;
 mod expression;
 mod free;
@@ -24,26 +25,31 @@ mod levelling;
 mod named;
 mod other;
 mod read_ahead;
+mod refusal;
 mod spec;
 mod stream;
 mod victim;
 mod write_back;
 
 pub use candidates::{AgeUnit, CandidateTable, Candidates, Columns, Entry, Room, VICTIM_COLUMNS};
-pub use decision::{Answer, Decision, DECISIONS, FREE, LEVELLING, MAP_EVICTION, READ_AHEAD, STREAM, WRITE_BACK};
-pub use eviction::{eviction_policies, EvictionSpec};
+pub use decision::{Answer, Decision};
+pub use decisions::DECISIONS;
+pub use eviction::{eviction_policies, EvictionSpec, MAP_EVICTION};
 pub use expression::{Column, Expression, ExpressionError};
-pub use free::{free_policies, FreeBlocks, FreePolicy, FreeSpec};
+pub use free::{free_policies, FreeBlocks, FreePolicy, FreeSpec, FREE};
 pub use free_pool::FreePool;
 pub use leveller::{Leveller, Wears};
-pub use levelling::{levelling_policies, Levelling, LevellingSpec, WearOfBlocks, ENDURANCE_ERASES};
+pub use levelling::{levelling_policies, Levelling, LevellingSpec, WearOfBlocks, ENDURANCE_ERASES, LEVELLING};
 pub use named::{own_rule_or, Named, Parameter, SpecError};
 pub use other::{register_decider, unregister_decider, Decider, DeciderMaker, OtherAtWork, OtherRule, Question};
-pub use read_ahead::{read_ahead_policies, ReadAheadPolicy, ReadAheadRule, ReadAheadStream, ReadDemand, ReadWindow};
+pub use read_ahead::{
+    read_ahead_policies, ReadAheadPolicy, ReadAheadRule, ReadAheadStream, ReadDemand, ReadWindow, READ_AHEAD,
+};
+pub use refusal::Refusal;
 pub use spec::{register, unregister, victim_policies, VictimMaker, VictimSpec};
-pub use stream::{stream_policies, HotPages, StreamSpec};
-pub use victim::{checked, Refusal, VictimPolicy, Victims};
-pub use write_back::{write_back_policies, DirtyFile, WriteBackOrder, WriteBackRule};
+pub use stream::{stream_policies, HotPages, StreamSpec, STREAM};
+pub use victim::{checked, VictimPolicy, Victims};
+pub use write_back::{write_back_policies, DirtyFile, WriteBackOrder, WriteBackRule, WRITE_BACK};
 
 /// The random numbers of all policies. A layer seeds them once for a mount, so a run can be repeated to the byte.
 pub type Pcg = rand_pcg::Pcg32;

@@ -6,7 +6,7 @@
 use crate::decision::{Answer, Decision};
 use crate::expression::Expression;
 use crate::named::{is_name, SpecError, OWN_RULE};
-use crate::victim::Refusal;
+use crate::refusal::Refusal;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 

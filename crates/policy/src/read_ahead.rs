@@ -9,10 +9,24 @@
 //! **Leaves out.** Reading while the program works: flash drivers read inside the call, so a mark starts a read for which the
 //! program waits, too.
 
-use crate::decision::READ_AHEAD;
+use crate::decision::{column, Answer, Decision};
 use crate::named::{own_rule_or, Named, Parameter, Rule, SpecError};
 use crate::other::OtherAtWork;
-use crate::victim::Refusal;
+use crate::refusal::Refusal;
+
+pub static READ_AHEAD: Decision = Decision {
+    key: "read_ahead",
+    named: read_ahead_policies,
+    score: "so many pages are read beyond those that the program asks for",
+    columns: &[
+        column("page", "number of the page of the file that is missing"),
+        column("asked", "pages that the program asks for from there on"),
+        column("sequential", "1 if they follow what was read last, else 0"),
+        column("ahead", "pages that were read ahead last"),
+        column("used", "share of those that the program has come to"),
+    ],
+    answer: Answer::Number,
+};
 
 /// What has to be read.
 #[derive(Clone, Copy, Debug)]
@@ -112,11 +126,13 @@ fn on_demand(demand: ReadDemand, ahead: u64) -> ReadWindow {
 /// The mark stands on the first page that was read ahead.
 fn tagged(stream: &mut ReadAheadStream, demand: ReadDemand, most: u64) -> ReadWindow {
     let is_own_mark = demand.is_marked && (stream.ahead_first..stream.ahead_end).contains(&demand.page);
-    let (first, ahead_first) = match demand.is_marked {
-        true if is_own_mark => (stream.ahead_end, stream.ahead_end),
+    let (first, ahead_first) = if is_own_mark {
+        (stream.ahead_end, stream.ahead_end)
+    } else if demand.is_marked {
         // Somebody else who reads this file has left the mark, in front of so much that he read ahead.
-        true => (demand.page + most, demand.page + most),
-        false => (demand.page, demand.page + demand.count),
+        (demand.page + most, demand.page + most)
+    } else {
+        (demand.page, demand.page + demand.count)
     };
     (stream.ahead_first, stream.ahead_end) = (ahead_first, ahead_first + most);
     ReadWindow { first_page: first, count: stream.ahead_end - first, mark_page: Some(ahead_first) }

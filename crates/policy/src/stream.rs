@@ -1,9 +1,22 @@
 //! Which written pages will soon be written again: the rule that tells a hot stream from the rest.
 
-use crate::decision::STREAM;
+use crate::decision::{column, Answer, Decision};
 use crate::named::{Named, Rule, SpecError};
 use crate::other::{OtherAtWork, OtherRule};
-use crate::victim::Refusal;
+use crate::refusal::Refusal;
+
+pub static STREAM: Decision = Decision {
+    key: "stream",
+    named: stream_policies,
+    score: "the page goes to the blocks of hot pages if its score is above 0",
+    columns: &[
+        column("page", "number of the logical page"),
+        column("writes", "how often it was written before, since the mount"),
+        column("age", "pages that were written since it was; infinite the first time"),
+        column("now", "pages that were written since the mount"),
+    ],
+    answer: Answer::Number,
+};
 
 static TABLE: [Named; 2] = [
     Named { name: "none", about: "One stream.", paper: "the comparison of all papers", parameter: None },

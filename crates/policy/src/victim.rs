@@ -1,13 +1,13 @@
 //! The trait of a victim policy, and the wrapper through which layers ask one.
 
 use crate::candidates::{CandidateTable, Candidates};
+use crate::refusal::Refusal;
 use crate::spec::VictimSpec;
 use crate::Pcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
-use thiserror::Error;
 
 /// A rule that chooses the block to collect.
 pub trait VictimPolicy {
@@ -20,17 +20,6 @@ pub trait VictimPolicy {
     fn failure(&mut self) -> Option<String> {
         None
     }
-}
-
-/// Why a choice was refused.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
-    #[error("policy {policy}: it chose candidate {at} of {count}; candidates are numbered from 0")]
-    OutOfRange { policy: String, at: usize, count: usize },
-    #[error("policy {policy}: it chose block {block}, in which nothing is obsolete: collecting it gives no space, and space is short")]
-    NoGain { policy: String, block: u32 },
-    #[error("policy {policy}: {why}")]
-    Failed { policy: String, why: String },
 }
 
 /// A victim policy at work in a layer, with its random numbers and the table that the layer fills. Clones share it.

@@ -8,10 +8,23 @@
 //!
 //! **Leaves out.** When something is written, and who among the dirty is old enough for that.
 
-use crate::decision::WRITE_BACK;
+use crate::decision::{column, Answer, Decision};
 use crate::named::{own_rule_or, Named, Rule, SpecError};
 use crate::other::OtherAtWork;
-use crate::victim::Refusal;
+use crate::refusal::Refusal;
+
+pub static WRITE_BACK: Decision = Decision {
+    key: "write_back",
+    named: write_back_policies,
+    score: "the dirty file with the highest score is written next",
+    columns: &[
+        column("ino", "number of the file's inode"),
+        column("dirty_pages", "how many of its pages are dirty"),
+        column("dirty_s", "seconds since it became dirty"),
+        column("idle_s", "seconds since a program wrote to it last"),
+    ],
+    answer: Answer::One,
+};
 
 /// A file that may be written now.
 #[derive(Clone, Copy, Debug)]

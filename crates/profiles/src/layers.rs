@@ -115,10 +115,12 @@ fn with_base(
         }
     }
     if kind == Kind::Board && !has_controller {
-        own.driver_of = match driver_keys::gives_times(&given) {
-            false if given.contains_key("part") => Some(name.clone()),
-            false => base.driver_of.clone(),
-            true => None,
+        own.driver_of = if driver_keys::gives_times(&given) {
+            None
+        } else if given.contains_key("part") {
+            Some(name.clone())
+        } else {
+            base.driver_of.clone()
         };
         let base =
             driver::Base { merged: &base, folder: &base_source.folder, name: &name, times: times.unwrap_or(1.0) };

@@ -58,11 +58,11 @@ pub(crate) struct Picoseconds(pub u64);
 impl TryFrom<f64> for Picoseconds {
     type Error = String;
     fn try_from(value: f64) -> Result<Picoseconds, String> {
-        match (0.0..=1e9).contains(&value) {
-            // The factor from ns to ps is the same as that from us to ns.
-            true => Ok(Picoseconds(us_to_ns(value))),
-            false => Err(format!("{value} ns must be from 0 to 1e9")),
+        if !(0.0..=1e9).contains(&value) {
+            return Err(format!("{value} ns must be from 0 to 1e9"));
         }
+        // The factor from ns to ps is the same as that from us to ns.
+        Ok(Picoseconds(us_to_ns(value)))
     }
 }
 

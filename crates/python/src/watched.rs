@@ -1,6 +1,6 @@
 //! Runs a long call without the GIL, reports its progress to Python and notices Ctrl-C.
 //!
-//! The work has a thread of its own and never touches Python; the calling thread, which alone may handle signals,
+//! The work has a thread of its own and touches Python only where it was given something of Python to call; the calling thread, which alone may handle signals,
 //! wakes now and then, reports and looks for them. Cost for the work: two atomic accesses per report.
 
 use pyo3::exceptions::PyRuntimeError;

@@ -303,8 +303,8 @@ impl<C: Direct> FileSystem for Port<C> {
         }
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
-        self.fs.core().measurement_begins()
+    fn unwritten(&mut self) -> Unwritten {
+        self.fs.core().unwritten()
     }
 
     fn shut_down(&mut self, cache: &mut Bdbuf) -> Result<(), Errno> {

@@ -21,6 +21,7 @@ pub mod energy;
 mod entity;
 mod grace_periods;
 mod observer;
+mod phase;
 mod reasons;
 mod red_black;
 mod seeded;
@@ -38,6 +39,7 @@ pub use config::{ChipLock, Preemption, SchedulerClock, SimConfig, TimerWheel};
 pub use cpu::NandWait;
 pub use energy::{Energy, PowerMilliwatt, Rail};
 pub use observer::{CallDone, EventSink, MediumUnits, Observer, Span, Spent};
+pub use phase::Phase;
 pub use reasons::{ReasonGuard, RunGuard};
 pub use red_black::RedBlackTree;
 pub use seeded::Fault;
@@ -78,6 +80,7 @@ struct State {
     /// Earliest time at which the CPU model has something to do. `advance` only compares the clock with it.
     attention_at_ns: Cell<u64>,
     reason: Cell<Placed<Reason>>,
+    phase: Cell<Phase>,
     /// That of the program which slept when a background task got its turn last.
     idle_reason: Cell<Placed<Reason>>,
     causes: RefCell<Causes>,
@@ -134,6 +137,7 @@ impl Sim {
             cpu: RefCell::new(cpu),
             running: Cell::new(Placed { what: &CALLER, place: 0 }),
             reason: Cell::new(reasons::UNSTATED),
+            phase: Cell::default(),
             idle_reason: Cell::new(reasons::UNSTATED),
             causes: RefCell::new(Causes::new()),
             waits: Box::default(),
@@ -371,11 +375,6 @@ impl Sim {
             energy.add(power, duration_ns);
             self.0.energy_for_setup.set(energy);
         }
-    }
-
-    /// The part of [`Sim::energy`] that was used to write data left by the setup.
-    pub fn energy_for_setup(&self) -> Energy {
-        self.0.energy_for_setup.get()
     }
 
     pub fn energy(&self) -> Energy {

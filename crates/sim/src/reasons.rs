@@ -1,7 +1,8 @@
 //! Guards that set, for the time of a scope, why operations happen and which task runs, and restore both at its end.
 
 use crate::cause::Placed;
-use crate::{Reason, Sim, Task, LEFT_BY_SETUP, OTHER};
+use crate::phase::Phase;
+use crate::{Energy, Reason, Sim, Task, LEFT_BY_SETUP, OTHER};
 
 impl Sim {
     /// Sets why the following flash operations happen, until the guard is dropped. [`LEFT_BY_SETUP`] cannot be replaced
@@ -23,9 +24,46 @@ impl Sim {
         self.reason() == &LEFT_BY_SETUP
     }
 
-    /// Sets [`LEFT_BY_SETUP`] as [`Sim::because`] does, if `it_is` so.
-    pub fn because_of_setup_if(&self, it_is: bool) -> Option<ReasonGuard> {
-        it_is.then(|| self.because(&LEFT_BY_SETUP))
+    /// The next phase begins. What waits in memory was left by the one before. Takes no time.
+    pub fn next_phase(&self) {
+        self.0.phase.set(self.phase().next());
+    }
+
+    #[inline]
+    pub fn phase(&self) -> Phase {
+        self.0.phase.get()
+    }
+
+    /// The phase to which a change belongs that is made now. What is changed because the setup's data are written belongs to the
+    /// setup, too.
+    #[inline]
+    pub fn phase_of_change(&self) -> Phase {
+        if self.is_for_setup() {
+            Phase::default()
+        } else {
+            self.phase()
+        }
+    }
+
+    /// Whether what was changed in that phase was left by it, because another one is running.
+    #[inline]
+    pub fn was_left(&self, changed_in: Phase) -> bool {
+        changed_in < self.phase()
+    }
+
+    /// For the time of its writing: sets [`LEFT_BY_SETUP`] as [`Sim::because`] does, if it was left.
+    pub fn because_left(&self, changed_in: Phase) -> Option<ReasonGuard> {
+        self.because_left_if(self.was_left(changed_in))
+    }
+
+    /// As [`Sim::because_left`], where it is known.
+    pub fn because_left_if(&self, it_was: bool) -> Option<ReasonGuard> {
+        it_was.then(|| self.because(&LEFT_BY_SETUP))
+    }
+
+    /// The part of [`Sim::energy`] that was used to write data left by the setup.
+    pub fn energy_for_setup(&self) -> Energy {
+        self.0.energy_for_setup.get()
     }
 
     /// Sets the reason as [`Sim::because`] does, unless a reason is set already.

@@ -61,7 +61,12 @@ fn what_the_setup_left_stands_over_other_reasons() {
     let sim = sim();
     sim.spawn(&WORKER);
     {
-        let _of_setup = sim.because_of_setup_if(true);
+        let of_setup = sim.phase_of_change();
+        assert!(sim.because_left(of_setup).is_none());
+        sim.next_phase();
+        let _left = sim.because_left(of_setup);
+        // What that changes belongs to the setup, too.
+        assert!(sim.was_left(sim.phase_of_change()));
         {
             let _why = sim.because(&COPY);
             sim.count(Op::PageProgram, 1, 0, 2112, 305);
@@ -79,7 +84,7 @@ fn what_the_setup_left_stands_over_other_reasons() {
     assert_eq!((of_setup.page_programs, of_setup.erases, of_setup.cpu_ns), (1, 0, 7));
     assert_eq!(sim.counts(&WORKER, &OTHER).erases, 1);
     assert_eq!(sim.counts(&WORKER, &METADATA).page_programs, 1);
-    assert!(sim.because_of_setup_if(false).is_none());
+    assert!(sim.because_left(sim.phase_of_change()).is_none());
 }
 
 #[test]

@@ -36,8 +36,8 @@ pub trait Calls {
     /// nanosleep(2): background tasks run meanwhile.
     fn sleep_ns(&mut self, duration_ns: u64);
 
-    /// What fio computes for a request beside its calls, where a profile says so.
-    fn job_computes(&mut self) {}
+    /// The program prepares a request and accounts for it, beside its calls: it takes what the board says.
+    fn prepare_request(&mut self) {}
 
     /// The program computes: the CPU is busy with it.
     fn compute_ns(&mut self, duration_ns: u64) {

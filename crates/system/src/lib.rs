@@ -21,7 +21,6 @@ mod types;
 pub use calls::{ambassador_impl_Calls, timed, Calls};
 pub use error::{OptionError, SystemError, UbiState};
 pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId, NodeName, Nodes, ROOT_NODE};
-pub use passing::forgotten_in;
 pub use refusal::{Answer, Refusal};
 pub use system::{ambassador_impl_System, Levelling, MountDone, System};
-pub use types::{Advice, Entry, FallocateFlag, Fd, MapAccess, OpenFlags, Whence};
+pub use types::{Advice, Entry, FallocateFlag, Fd, ImageGiven, MapAccess, OpenFlags, Whence};

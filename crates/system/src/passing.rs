@@ -2,23 +2,7 @@
 //!
 //! Whoever changes nothing derives that with `ambassador`, which passes on whole traits. These macros are for parts of one:
 //! they make methods that go to `self.machine()` or `self.machine_mut()`. The names of types are those that the file imports.
-
-/// For tests of such a file: what of [`Calls`](crate::Calls) and [`System`](crate::System) it neither answers nor passes on, so
-/// that the default would answer that the machine lacks it.
-pub fn forgotten_in(file: &str) -> Vec<&'static str> {
-    let calls = include_str!("calls.rs").split_once("pub trait Calls {").map_or("", |(_, after)| after);
-    let system = include_str!("system.rs").split_once("pub trait System: Calls {").map_or("", |(_, after)| after);
-    let macros = include_str!("passing.rs").split("macro_rules! ").skip(1);
-    let used = macros.filter(|text| file.contains(&format!("    {}!();", text.split(' ').next().unwrap_or_default())));
-    let there: Vec<&str> = names(file).chain(used.flat_map(names)).collect();
-    names(calls).chain(names(system)).filter(|name| !there.contains(name)).collect()
-}
-
-/// Names of functions.
-fn names(text: &str) -> impl Iterator<Item = &str> {
-    let after = text.lines().filter_map(|line| line.trim_start().strip_prefix("fn "));
-    after.map(|line| line.split(['(', '<']).next().unwrap_or_default())
-}
+//! That nothing is forgotten there is a check of the project (`tests/project/test_passing.py`).
 
 /// Methods that ask by reference.
 #[macro_export]
@@ -98,10 +82,10 @@ macro_rules! asks_of_machine {
             fn ubi_make_volume() -> Result<(), SystemError>;
             fn lies(time_s: f64, celsius: f64) -> Result<(), SystemError>;
             fn scrub() -> Result<(), SystemError>;
-            fn measurement_begins() -> Unwritten;
+            fn unwritten() -> Unwritten;
             fn free_bytes() -> Option<u64>;
             fn wear_on(more_erases: &[u32]) -> Answer<()>;
-            fn load(step: &steps::Load, image: &[u8]) -> Result<(), SystemError>;
+            fn load(given: &ImageGiven, image: &[u8]) -> Result<(), SystemError>;
         }
     };
 }

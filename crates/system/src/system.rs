@@ -1,12 +1,11 @@
 //! What may be asked of a simulated machine from outside of its programs.
 
-use crate::{Answer, Calls, SystemError};
+use crate::{Answer, Calls, ImageGiven, SystemError};
 use ambassador::delegatable_trait;
 use ffslab_flash::Torn;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_text::words::size_text;
-use ffslab_workload::steps;
 use std::ops::Range;
 
 /// What was done on a mount.
@@ -46,7 +45,7 @@ pub struct Levelling {
 /// A [`SystemError`] is one line for people: what, where, what would be right.
 #[delegatable_trait]
 pub trait System: Calls {
-    /// The machine itself, for who asks it what only one system knows. `None`: this passes calls on to a machine.
+    /// The machine itself, for callers that ask what only one system knows. `None`: this passes calls on to a machine.
     fn as_any(&self) -> Option<&dyn std::any::Any> {
         None
     }
@@ -152,9 +151,9 @@ pub trait System: Calls {
 
     // ---- measuring ----------------------------------------------------------------------------------------------------
 
-    /// A measurement begins: what waits in memory was left by the setup, and is written under a cause of its own
-    /// ([`ffslab_sim::LEFT_BY_SETUP`]) unless the measured calls change it again. Takes no time.
-    fn measurement_begins(&mut self) -> Unwritten;
+    /// What waits in memory. When the next phase of a run begins ([`ffslab_sim::Sim::next_phase`]), it is written under a cause of
+    /// its own ([`ffslab_sim::LEFT_BY_SETUP`]) unless calls change it again. Takes no time.
+    fn unwritten(&mut self) -> Unwritten;
 
     /// How many erase blocks of a new partition wait for being made usable by tasks in the background.
     fn blocks_to_format(&self) -> u32 {
@@ -206,7 +205,7 @@ pub trait System: Calls {
         None
     }
 
-    /// The flash below its file systems, for who works or looks there; `None`: there is none. What it can do says
+    /// The flash below its file systems, for callers that work or look there; `None`: there is none. What it can do says
     /// [`Mtd::capabilities`].
     fn mtd(&self) -> Option<&Mtd> {
         None
@@ -261,7 +260,7 @@ pub trait System: Calls {
     /// Puts an image on the medium, as a programmer does with a chip: nothing wears, no time passes.
     ///
     /// Errors: something is mounted, an image that does not fit.
-    fn load(&mut self, _step: &steps::Load, _image: &[u8]) -> Result<(), SystemError> {
+    fn load(&mut self, _given: &ImageGiven, _image: &[u8]) -> Result<(), SystemError> {
         Err(self.lacks("chip that could be programmed outside of it").into())
     }
 

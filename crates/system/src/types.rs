@@ -2,8 +2,7 @@
 
 use ffslab_fs::{FileKind, Ino};
 
-pub use ffslab_workload::calls::{OpenFlags, Whence};
-pub use ffslab_workload::steps::{Advice, FallocateFlag, MapAccess};
+pub use ffslab_workload::calls::{Advice, FallocateFlag, MapAccess, OpenFlags, Whence};
 
 /// A file descriptor. The lowest free number is given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,4 +15,21 @@ pub struct Entry {
     pub name: Vec<u8>,
     /// `d_type`; `None`: the system does not tell it there, and stat(2) does.
     pub kind: Option<FileKind>,
+}
+
+/// How an image is put on a medium. What is `None` is found out from the image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageGiven {
+    /// What messages call it.
+    pub name: String,
+    /// Whether each page is followed by its OOB area.
+    pub oob: Option<bool>,
+    /// Whether the OOB areas begin with the bytes for the free ones of the chip.
+    pub autoplace: Option<bool>,
+    /// Partitions of the image, as on the kernel's command line, and which of them is meant.
+    pub mtdparts: Option<String>,
+    pub partition: Option<String>,
+    /// Where the partition begins, and how long it is, in bytes of page data.
+    pub offset_bytes: Option<u64>,
+    pub size_bytes: Option<u64>,
 }

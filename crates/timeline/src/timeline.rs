@@ -1,4 +1,4 @@
-//! A timeline of a run, in the hands of who runs it.
+//! A timeline of a run, in the hands of its runner.
 
 use crate::machine::Watching;
 use crate::stacks::Stacks;

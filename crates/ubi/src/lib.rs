@@ -154,7 +154,7 @@ impl Ubi {
         Volume::open(&self.0, id)
     }
 
-    /// Lets the content of a volume be read whose update was interrupted, for who looks into an image: a mix of old and new.
+    /// Lets the content of a volume be read whose update was interrupted, for readers of images: a mix of old and new.
     pub fn forget_interrupted_update(&self, id: u32) -> Result<(), UbiError> {
         self.0.borrow_mut().volume_mut(id)?.update_interrupted = false;
         Ok(())

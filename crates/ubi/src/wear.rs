@@ -232,7 +232,7 @@ impl Device {
         }
         self.wear.works.pop_front();
         let _why = self.sim.because(because_of(&work));
-        let _of_setup = self.sim.because_of_setup_if(work.for_setup);
+        let _of_setup = self.sim.because_left_if(work.for_setup);
         match self.io.begin_erase(work.peb_number) {
             Ok(Some(until_ns)) => {
                 self.wear.erasing = Some(work);
@@ -255,7 +255,7 @@ impl Device {
     fn go_on_erasing(&mut self, may_sleep: bool) -> Result<Option<u64>, UbiError> {
         let Some(work) = self.wear.erasing else { return Ok(None) };
         let _why = self.sim.because(because_of(&work));
-        let _of_setup = self.sim.because_of_setup_if(work.for_setup);
+        let _of_setup = self.sim.because_left_if(work.for_setup);
         if let Some(until_ns) = self.io.erase_goes_on(work.peb_number) {
             if may_sleep {
                 return Ok(Some(until_ns));

@@ -12,7 +12,7 @@ use crate::tasks::Thread;
 use crate::tnc::NodeAt;
 use crate::KernelRules;
 use ffslab_fs::Errno;
-use ffslab_sim::ReasonGuard;
+use ffslab_sim::{Phase, ReasonGuard};
 
 /// Whether a commit is wanted, and how urgently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,27 +28,11 @@ pub(crate) enum CommitState {
     Broken,
 }
 
-/// Whose changes the next commit brings to flash. A commit with changes of both the setup and the measured calls is
-/// charged to the measurement, which would have needed it anyway.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct UncommittedChanges {
-    /// Changes that the setup of an experiment made, or that were made while data left behind by the setup were
-    /// written.
-    pub of_setup: bool,
-    /// Changes that anything else made.
-    pub of_others: bool,
-}
-
-impl UncommittedChanges {
-    fn are_of_setup(self) -> bool {
-        self.of_setup && !self.of_others
-    }
-}
-
 /// What the end of a commit needs to know about its beginning.
 #[derive(Debug)]
 pub(crate) struct Commit {
-    is_of_setup: bool,
+    /// What it brings to flash had been left by an earlier phase of the run when it began.
+    was_left: bool,
     root: NodeAt,
     log_lnum: u32,
     stats: Stats,
@@ -60,7 +44,9 @@ pub(crate) struct Commits {
     /// Number of the last commit.
     pub number: u64,
     pub state: CommitState,
-    pub uncommitted: UncommittedChanges,
+    /// The latest change that waits for the next commit; `None`: there is none. A commit with changes of two phases of a run is
+    /// charged to the later one, which would have needed it anyway.
+    pub changed_in: Option<Phase>,
     /// The commit that is going on.
     pub running: Option<Commit>,
     pub thread: Thread,
@@ -120,7 +106,7 @@ impl Core {
 
     /// The part of a commit during which nobody else may change anything. `false`: there is nothing to commit.
     fn begin_commit(&mut self) -> Res<bool> {
-        let _why = self.because_of_commit(self.commits.uncommitted.are_of_setup());
+        let _why = self.because_of_commit(self.changes_were_left());
         self.lebs.check_writable()?;
         if self.nothing_to_commit() {
             self.commits.state = CommitState::Resting;
@@ -142,7 +128,7 @@ impl Core {
 
     /// Goes on with the running commit up to the next scheduling point. `false`: it is over.
     pub fn go_on_with_commit(&mut self) -> Res<bool> {
-        let _why = self.because_of_commit(self.commits.running.as_ref().is_some_and(|commit| commit.is_of_setup));
+        let _why = self.because_of_commit(self.commits.running.as_ref().is_some_and(|commit| commit.was_left));
         let result = self.step_commit();
         self.or_broken(result)
     }
@@ -158,12 +144,14 @@ impl Core {
         Ok(false)
     }
 
-    fn because_of_commit(&self, is_of_setup: bool) -> Option<ReasonGuard> {
-        if is_of_setup {
-            Some(self.lebs.sim.because(&causes::LEFT_BY_SETUP))
-        } else {
-            (self.lebs.sim.reason() != &causes::SYNC).then(|| self.lebs.sim.because(&causes::SUMMARY))
-        }
+    fn changes_were_left(&self) -> bool {
+        self.commits.changed_in.is_some_and(|phase| self.lebs.sim.was_left(phase))
+    }
+
+    fn because_of_commit(&self, was_left: bool) -> Option<ReasonGuard> {
+        let sim = &self.lebs.sim;
+        let because = || (sim.reason() != &causes::SYNC).then(|| sim.because(&causes::SUMMARY));
+        sim.because_left_if(was_left).or_else(because)
     }
 
     fn or_broken<T>(&mut self, result: Res<T>) -> Res<T> {
@@ -185,8 +173,9 @@ impl Core {
         self.journal.orphans.start_commit();
         let stats = self.space.lpt.stats;
         self.index.begin_writes(&self.lebs, &mut self.space)?;
-        let is_of_setup = std::mem::take(&mut self.commits.uncommitted).are_of_setup();
-        Ok(Commit { is_of_setup, root, log_lnum, stats })
+        let was_left = self.changes_were_left();
+        self.commits.changed_in = None;
+        Ok(Commit { was_left, root, log_lnum, stats })
     }
 
     /// Finishes the commit after the index is written.

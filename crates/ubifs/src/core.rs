@@ -1,4 +1,4 @@
-//! The state of a mounted file system, below the inodes (`ubifs_info`), in parts by who may change what.
+//! The state of a mounted file system, below the inodes (`ubifs_info`), in parts, each with its owner.
 //!
 //! A method belongs to the part that it changes and takes the others that it needs as arguments. Only what needs all of
 //! them is a method of [`Core`].
@@ -60,7 +60,7 @@ impl Core {
         }
     }
 
-    // ---- the index, for who has all parts at hand ----------------------------------------------------------------
+    // ---- the index, where all parts are at hand ----------------------------------------------------------------
 
     /// See [`Index::locate`].
     pub fn locate(&mut self, key: Key, node: &mut Vec<u8>) -> Res<NodeAt> {

@@ -1,7 +1,6 @@
 //! The seam to the operating system: what `fs/ubifs/super.c`, `dir.c` and `file.c` offer to Linux.
 
 use crate::causes;
-use crate::commit::UncommittedChanges;
 use crate::format::{BLOCK_BYTES, NAME_BYTES_MAX, ROOT_INO};
 use crate::replay::FILE_BYTES_MAX;
 use crate::xattr::CAPABILITY;
@@ -233,14 +232,8 @@ impl FileSystem for Ubifs {
         self.core.run_commit().map_err(Errno::from)
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
-        self.core.commits.uncommitted =
-            UncommittedChanges { of_setup: self.core.index.is_root_dirty(), of_others: false };
-        let mut buffered_bytes = 0;
-        for head in self.core.journal.heads.iter_mut().filter(|head| head.used > 0) {
-            head.is_of_setup = true;
-            buffered_bytes += u64::from(head.used);
-        }
+    fn unwritten(&self) -> Unwritten {
+        let buffered_bytes = self.core.journal.heads.iter().map(|head| u64::from(head.used)).sum();
         Unwritten { buffered_bytes, ..Unwritten::default() }
     }
 

@@ -70,6 +70,7 @@ impl Core {
         }
         sim.prints(messages_chars(options.rules));
         core.mount.mounting = false;
+        core.commits.changed_in = core.index.is_root_dirty().then(|| sim.phase());
         core.lebs.check_data_crc = options.check_data_crc;
         core.compressor.lzo = options.lzo;
         Ok(core)

@@ -195,10 +195,11 @@ impl Core {
     /// area.
     pub fn mount_orphans(&mut self, unclean: bool) -> Res<()> {
         (self.journal.orphans.head_lnum, self.journal.orphans.head_offs) = (self.lebs.geo.orph_first, 0);
-        match unclean {
-            true => {}
-            false if self.lebs.ro_mount => return Ok(()),
-            false => return self.journal.orphans.clear(&mut self.lebs),
+        if !unclean && self.lebs.ro_mount {
+            return Ok(());
+        }
+        if !unclean {
+            return self.journal.orphans.clear(&mut self.lebs);
         }
         if self.journal.orphans.none {
             return Ok(());

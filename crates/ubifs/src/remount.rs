@@ -38,12 +38,12 @@ impl Deferred {
 impl Core {
     /// The last step of a read-only mount.
     pub fn finish_read_only(&mut self) -> Res<()> {
-        match self.mount.need_recovery {
-            true => self.recover_sizes(),
-            // The reserve LEB of garbage collection is taken as in a writable mount, so that a remount does not change
-            // the free space.
-            false => self.space.take_gc_leb(&self.lebs),
+        if self.mount.need_recovery {
+            return self.recover_sizes();
         }
+        // The reserve LEB of garbage collection is taken as in a writable mount, so that a remount does not change
+        // the free space.
+        self.space.take_gc_leb(&self.lebs)
     }
 
     fn remount_read_write(&mut self, ubi: &Ubi) -> Res<()> {

@@ -14,6 +14,7 @@ use crate::lprops::Change;
 use crate::node::pad;
 use crate::space::Space;
 use crate::tnc::NodeAt;
+use ffslab_sim::Phase;
 
 /// A journal head: where it writes, and what waits in its buffer.
 #[derive(Debug, Default)]
@@ -29,8 +30,8 @@ pub(crate) struct Head {
     bytes: Vec<u8>,
     /// Inodes that have nodes in the buffer.
     inodes: Vec<u32>,
-    /// Every node in the buffer was written for the setup of an experiment, not for what is measured.
-    pub is_of_setup: bool,
+    /// The latest change of what is in the buffer.
+    changed_in: Phase,
     /// When the buffer is to be written by the background thread.
     pub timer_at_ns: Option<u64>,
     /// LEBs that this head has used since the last commit, in order.
@@ -105,7 +106,7 @@ impl Journal {
         }
         let (offs, bytes) = (h.offs, std::mem::take(&mut h.bytes));
         let written = {
-            let _of_setup = lebs.sim.because_of_setup_if(self.heads[head].is_of_setup);
+            let _of_setup = lebs.sim.because_left(self.heads[head].changed_in);
             let _why = (dirt > 0 && head != GC_HEAD && lebs.sim.reason() != &causes::SYNC)
                 .then(|| lebs.sim.because(&causes::PADDING));
             lebs.write(lnum, offs, &bytes[..end as usize])
@@ -149,11 +150,10 @@ impl Journal {
         }
         self.cancel_head_timer(head);
         lebs.check_writable()?;
-        let for_setup = lebs.sim.is_for_setup();
-        commits.uncommitted.of_setup |= for_setup;
-        commits.uncommitted.of_others |= !for_setup;
+        let phase = lebs.sim.phase_of_change();
+        commits.changed_in = commits.changed_in.max(Some(phase));
         let h = &mut self.heads[head];
-        h.is_of_setup = for_setup && (h.used == 0 || h.is_of_setup);
+        h.changed_in = if h.used == 0 { phase } else { h.changed_in.max(phase) };
         let mut bytes = std::mem::take(&mut self.heads[head].bytes);
         let result = self.fill_head(lebs, head, lnum, &mut bytes, node, aligned);
         self.heads[head].bytes = bytes;

@@ -1,5 +1,8 @@
 //! Arguments of system calls, as programs give them, recordings hold them and systems take them.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// Flags of open(2). At least one of `read` and `write` must be set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenFlags {
@@ -91,4 +94,37 @@ pub enum Whence {
     Set,
     Current,
     End,
+}
+
+words! {
+    /// Flags of fallocate(2).
+    FallocateFlag {
+        /// FALLOC_FL_KEEP_SIZE: the file does not grow.
+        KeepSize = "keep_size",
+        /// FALLOC_FL_PUNCH_HOLE, which needs `keep_size`: the range becomes a hole.
+        PunchHole = "punch_hole",
+        /// FALLOC_FL_ZERO_RANGE.
+        ZeroRange = "zero_range",
+        /// FALLOC_FL_COLLAPSE_RANGE: what follows moves down.
+        CollapseRange = "collapse_range",
+        /// FALLOC_FL_INSERT_RANGE: what follows moves up.
+        InsertRange = "insert_range",
+    }
+    /// What a program does with a mapped file.
+    MapAccess {
+        /// It loads (`PROT_READ`).
+        Read = "read",
+        /// It stores (`PROT_READ`, `PROT_WRITE`).
+        Write = "write",
+    }
+    /// posix_fadvise(2).
+    Advice {
+        Normal = "normal",
+        Random = "random",
+        Sequential = "sequential",
+        WillNeed = "willneed",
+        DontNeed = "dontneed",
+        /// Linux accepts it and does nothing (mm/fadvise.c of kernels before 6.3).
+        NoReuse = "noreuse",
+    }
 }

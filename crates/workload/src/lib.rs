@@ -11,6 +11,9 @@
 //! **Leaves out.** Concurrent programs, but for the processes of fio jobs: one process runs all steps. Content that
 //! compresses well.
 
+#[macro_use]
+mod word;
+
 pub mod calls;
 pub mod content;
 pub mod fio;

@@ -4,6 +4,7 @@
 //! stands in `cached.rs`.
 
 use crate::objects::Obj;
+use ffslab_sim::Phase;
 
 const CHUNKS_MAX: u32 = 20;
 
@@ -14,8 +15,8 @@ pub(crate) struct Slot {
     /// The chunk differs from flash. The flag stays set when the slot is emptied and then still counts in
     /// [`ShortOpCache::dirty_flags`], as in the original.
     pub dirty: bool,
-    /// The chunk has been dirty since the setup of an experiment.
-    pub is_of_setup: bool,
+    /// When a program wrote to it last.
+    pub changed_in: Phase,
     pub count_bytes: u32,
     pub data: Box<[u8]>,
 }
@@ -35,7 +36,7 @@ impl ShortOpCache {
             chunk: 0,
             last_use: 0,
             dirty: false,
-            is_of_setup: false,
+            changed_in: Phase::default(),
             count_bytes: 0,
             data: vec![0; data_bytes as usize].into_boxed_slice(),
         };
@@ -75,23 +76,19 @@ impl ShortOpCache {
 
     /// Puts bytes that a program wrote into a chunk. From now on the first `count_bytes` bytes of the chunk hold data
     /// of the file.
-    pub fn put(&mut self, slot: SlotNumber, start: usize, data: &[u8], count_bytes: u32) {
+    pub fn put(&mut self, phase: Phase, slot: SlotNumber, start: usize, data: &[u8], count_bytes: u32) {
         self.used(slot);
         let slot = &mut self.slots[slot];
         slot.dirty = true;
-        slot.is_of_setup = false;
+        slot.changed_in = phase;
         slot.data[start..start + data.len()].copy_from_slice(data);
         slot.count_bytes = count_bytes;
     }
 
-    /// Marks all dirty chunks as left by the setup of an experiment. Returns how many bytes they hold.
-    pub fn measurement_begins(&mut self) -> u64 {
-        let mut bytes = 0;
-        for slot in self.slots.iter_mut().filter(|slot| slot.dirty && slot.owner.is_some()) {
-            slot.is_of_setup = true;
-            bytes += u64::from(slot.count_bytes);
-        }
-        bytes
+    /// How many bytes the dirty chunks hold.
+    pub fn unwritten_bytes(&self) -> u64 {
+        let dirty = self.slots.iter().filter(|slot| slot.dirty && slot.owner.is_some());
+        dirty.map(|slot| u64::from(slot.count_bytes)).sum()
     }
 
     pub fn forget_chunk(&mut self, owner: Obj, chunk: u32) {

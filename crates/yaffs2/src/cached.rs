@@ -49,7 +49,7 @@ impl Device {
         let slot = &mut self.cache.slots[number];
         let (Some(owner), true) = (slot.owner, slot.dirty) else { return Ok(true) };
         let (chunk, count_bytes) = (slot.chunk, slot.count_bytes);
-        let _of_setup = self.chunks.sim.because_of_setup_if(std::mem::take(&mut slot.is_of_setup));
+        let _of_setup = self.chunks.sim.because_left(slot.changed_in);
         let data = std::mem::take(&mut slot.data);
         let written = self.write_file_chunk(owner, chunk, &data, count_bytes, true);
         let slot = &mut self.cache.slots[number];

@@ -84,7 +84,7 @@ impl Device {
         }
         let object = &mut self.objects[obj];
         object.file.bytes = object.file.bytes.max(at + done as u64);
-        object.changed();
+        object.changed(&self.chunks.sim);
         Ok(done)
     }
 
@@ -118,7 +118,7 @@ impl Device {
             found => found,
         };
         let Some(slot) = slot else { return Ok(false) };
-        self.cache.put(slot, start, part, count_bytes);
+        self.cache.put(self.chunks.sim.phase(), slot, start, part, count_bytes);
         Ok(true)
     }
 
@@ -232,7 +232,7 @@ impl Device {
             return Ok(());
         }
         self.objects[obj].attributes.modified_s = self.now_s;
-        let _of_setup = self.chunks.sim.because_of_setup_if(self.objects[obj].is_of_setup);
+        let _of_setup = self.chunks.sim.because_left(self.objects[obj].changed_in);
         // The program asks for safety, while `sync_supers` comes by itself.
         let by_itself = self.chunks.sim.running() == &causes::SYNC_SUPERS;
         let _why = self.chunks.sim.because(if by_itself { &causes::METADATA } else { &causes::SYNC });

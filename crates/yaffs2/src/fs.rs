@@ -402,8 +402,8 @@ impl FileSystem for Yaffs2 {
         self.device.update_dirty_directories()
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
-        self.device.measurement_begins()
+    fn unwritten(&self) -> Unwritten {
+        self.device.unwritten()
     }
 
     fn take_damage(&mut self) -> Option<String> {

@@ -118,7 +118,7 @@ impl Device {
         self.set_header_chunk(obj, chunk);
         self.chunks.delete_chunk(before)?;
         if !self.cache.has_dirty(obj) {
-            (self.objects[obj].dirty, self.objects[obj].is_of_setup) = (false, false);
+            self.objects[obj].dirty = false;
         }
         if update.is_shrink {
             let block = self.chunks.blocks.of(chunk);

@@ -125,17 +125,13 @@ impl Device {
 
     // ---- writing everything out ----------------------------------------------------------------------------
 
-    /// Marks everything that [`Device::flush_everything`] would write as left by the setup of an experiment.
-    pub fn measurement_begins(&mut self) -> Unwritten {
-        let changed: Vec<Obj> = self
+    /// How much [`Device::flush_everything`] would write.
+    pub fn unwritten(&self) -> Unwritten {
+        let changed = self
             .objects
             .in_checkpoint_order()
-            .filter(|&obj| self.objects[obj].dirty && (self.objects[obj].in_use || self.objects[obj].in_dirty_list))
-            .collect();
-        for &obj in &changed {
-            self.objects[obj].is_of_setup = true;
-        }
-        let (inodes, buffered_bytes) = (changed.len() as u64, self.cache.measurement_begins());
+            .filter(|&obj| self.objects[obj].dirty && (self.objects[obj].in_use || self.objects[obj].in_dirty_list));
+        let (inodes, buffered_bytes) = (changed.count() as u64, self.cache.unwritten_bytes());
         Unwritten { inodes, buffered_bytes, ..Unwritten::default() }
     }
 

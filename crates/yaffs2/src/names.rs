@@ -108,7 +108,7 @@ impl Device {
         // costs time.
         self.find_by_name(dir, name)?;
         self.objects.set_name(obj, name);
-        self.objects[obj].changed();
+        self.objects[obj].changed(&self.chunks.sim);
         self.objects.enter_directory(dir, obj);
         if unlinking {
             self.objects[obj].unlinked = true;

@@ -31,7 +31,7 @@ impl Device {
         let obj = self.new_object(id, new.kind);
         let object = &mut self.objects[obj];
         object.valid = true;
-        object.changed();
+        object.changed(&self.chunks.sim);
         object.attributes = new.attributes;
         object.alias = new.alias.to_vec();
         self.objects.set_name(obj, name);
@@ -57,7 +57,7 @@ impl Device {
         }
         let now_s = self.now_s;
         let object = &mut self.objects[dir];
-        object.changed();
+        object.changed(&self.chunks.sim);
         object.attributes.modified_s = now_s;
         object.attributes.changed_s = now_s;
         if !self.chunks.options.deferred_directory_update {
@@ -75,7 +75,7 @@ impl Device {
         while let Some(dir) = self.dirty_directories.pop() {
             self.objects[dir].in_dirty_list = false;
             if self.objects[dir].dirty {
-                let _of_setup = self.chunks.sim.because_of_setup_if(self.objects[dir].is_of_setup);
+                let _of_setup = self.chunks.sim.because_left(self.objects[dir].changed_in);
                 self.update_header(dir, HeaderUpdate::default())?;
             }
         }

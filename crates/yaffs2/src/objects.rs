@@ -4,6 +4,7 @@
 //! but of a *lazily loaded* one only what a mount learns from tags. Orders that counters depend on are kept: new entries
 //! of a directory come first, and a checkpoint lists objects bucket by bucket.
 
+use ffslab_sim::{Phase, Sim};
 use rustc_hash::FxHashMap;
 
 use crate::header::Attributes;
@@ -56,8 +57,8 @@ pub struct Object {
     pub unlink_allowed: bool,
     /// The header on flash is out of date.
     pub dirty: bool,
-    /// The header has been out of date since the setup of an experiment.
-    pub is_of_setup: bool,
+    /// The last change that is not in it.
+    pub changed_in: Phase,
     /// During a scan: the newest header of the object has been seen.
     pub valid: bool,
     pub lazy_loaded: bool,
@@ -100,8 +101,8 @@ impl Object {
     }
 
     /// The header on flash is out of date from now on.
-    pub fn changed(&mut self) {
-        (self.dirty, self.is_of_setup) = (true, false);
+    pub fn changed(&mut self, sim: &Sim) {
+        (self.dirty, self.changed_in) = (true, sim.phase());
     }
 
     /// Whether the name is not known before the header is read, or cannot be looked up by its sum.
@@ -233,7 +234,7 @@ impl Objects {
             rename_allowed: true,
             unlink_allowed: true,
             dirty: false,
-            is_of_setup: false,
+            changed_in: Phase::default(),
             valid: false,
             lazy_loaded: false,
             has_attributes: None,

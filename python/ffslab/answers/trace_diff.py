@@ -22,7 +22,7 @@ class Quantity(TypedDict):
 
 
 class Duration(TypedDict):
-    """Of calls in both sessions."""
+    """A duration of calls in both sessions."""
 
     a: float
     b: float

@@ -22,7 +22,7 @@ class Observe:
     every: int = 1
 
     def native(self) -> tuple[Path | None, int]:
-        """For the native half."""
+        """File and step, as the native half takes them."""
         return None if self.timeline is None else self.timeline.absolute(), self.every
 
     def check(self) -> None:

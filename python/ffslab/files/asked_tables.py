@@ -11,7 +11,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 from ffslab._native import InputError
 from ffslab.files.toml_tables import check_keys
 
-# A value of an axis, a key of a step: what stands there is checked by who runs it.
+# A value of an axis, a key of a step: what stands there is checked by the run.
 Open: TypeAlias = Any
 
 

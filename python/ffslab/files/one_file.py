@@ -50,7 +50,7 @@ def per_day_of(data: Mapping[str, Any]) -> float | None:
 
 
 def per_day_in(path: Path) -> float | None:
-    """The same of a file; what else is wrong with it is told by who runs it."""
+    """The same of a file; what else is wrong with it is told by the run."""
     try:
         data = tomllib.loads(read_text(path, "experiment"))
     except tomllib.TOMLDecodeError:

@@ -114,7 +114,7 @@ class Card:
         self.is_asked = False
         self._cut_after, self._think, self._realtime = cut_after, think, realtime
         self._writes = 0
-        # By sector, what was written after the last flush, for who asks what a cut took of it.
+        # By sector, what was written after the last flush, to tell what a cut took of it.
         self._at_risk: dict[int, bytes] = {}
         self._session, self._plain_image = self._made(wanted, seed)
         self._fd = self._opened()

@@ -43,7 +43,7 @@ def check_mountpoint(mountpoint: Path) -> None:
 def root_owner(asked: str | None, *, new: bool) -> tuple[int, int] | None:
     """User and group to whom the root of the file system is given; `None`: it stays whose it is.
 
-    `asked`: UID[:GID], numbers or names. `new`: the file system is made by the mount: its root belongs to who mounts.
+    `asked`: UID[:GID], numbers or names. `new`: the mount makes the file system, whose root is the mounting user's.
     """
     if asked is None:
         return (os.geteuid(), os.getegid()) if new else None

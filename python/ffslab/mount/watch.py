@@ -1,6 +1,6 @@
 """`ffslab mount stat --watch`: a mount on a terminal, a sign for each erase block, and operations by cause.
 
-Signs tell all that colours tell, so that nothing is lost with NO_COLOR or for who sees no colours. Blocks whose content
+Signs tell all that colours tell, so that nothing is lost with NO_COLOR or to eyes without colours. Blocks whose content
 has changed since the last look stand reversed. Keys: c for other facts of the blocks, q to leave.
 """
 

@@ -43,7 +43,7 @@ class Asked:
 
     @classmethod
     def of(cls, said: Iterable[Said], usual: Path | None, folder: Path) -> Asked:
-        """What markers say, the nearest last; each holds over those before it. `usual`: the file of who names none.
+        """What markers say, the nearest last; each holds over those before it. `usual`: the file where none is named.
 
         Raises `ffslab.InputError` when a file cannot be read, or is none.
         """

@@ -15,8 +15,7 @@ use ffslab_fs::{
 };
 use ffslab_mtd::{is_erased, Mtd};
 use ffslab_sim::{Reason, Sim};
-use ffslab_system::{Answer, OpenFlags, Refusal, SystemError};
-use ffslab_workload::steps;
+use ffslab_system::{Answer, ImageGiven, OpenFlags, Refusal, SystemError};
 
 /// Makes and mounts the file system of a medium.
 pub trait Make {
@@ -41,7 +40,7 @@ pub trait Make {
     /// Puts an image on the medium, as a programmer does with a chip. Nothing is mounted.
     ///
     /// Errors: an image that does not fit; nobody can do so, which is the default.
-    fn load(&self, _medium: &Mtd, _step: &steps::Load, _image: &[u8]) -> std::result::Result<(), SystemError> {
+    fn load(&self, _medium: &Mtd, _given: &ImageGiven, _image: &[u8]) -> std::result::Result<(), SystemError> {
         let what = "chip that could be programmed outside of it";
         Err(Refusal::Lacks { system: SYSTEM_NAME, what }.into())
     }

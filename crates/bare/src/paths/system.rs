@@ -3,8 +3,7 @@
 use super::PathProgram;
 use ffslab_fs::{causes, Errno, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
-use ffslab_system::{Answer, System, SystemError};
-use ffslab_workload::steps;
+use ffslab_system::{Answer, ImageGiven, System, SystemError};
 
 impl System for PathProgram {
     /// On a new medium a file system is made before.
@@ -46,7 +45,7 @@ impl System for PathProgram {
         Ok(())
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
+    fn unwritten(&mut self) -> Unwritten {
         Unwritten::default()
     }
 
@@ -75,10 +74,10 @@ impl System for PathProgram {
         Ok(self.medium.image(oob)?)
     }
 
-    fn load(&mut self, step: &steps::Load, image: &[u8]) -> Result<(), SystemError> {
+    fn load(&mut self, given: &ImageGiven, image: &[u8]) -> Result<(), SystemError> {
         match self.fs {
             Some(_) => Err(SystemError::Mounted { what: "the partition" }),
-            None => self.make.load(&self.medium, step, image),
+            None => self.make.load(&self.medium, given, image),
         }
     }
 

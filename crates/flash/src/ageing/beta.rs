@@ -100,9 +100,10 @@ impl FrameErrors {
         let (mut low, mut high) = (1e-15_f64.ln(), 0.5_f64.ln());
         for _ in 0..60 {
             let middle = (low + high) / 2.0;
-            match (FrameErrors { shape, bits, mean: middle.exp() }).failure(corrected) < probability {
-                true => low = middle,
-                false => high = middle,
+            if (FrameErrors { shape, bits, mean: middle.exp() }).failure(corrected) < probability {
+                low = middle;
+            } else {
+                high = middle;
             }
         }
         ((low + high) / 2.0).exp()

@@ -1,6 +1,6 @@
 //! The page map of `ffslab-ftl` between sectors and NAND: a sector is a page, and stands wherever there was room for it.
 //!
-//! Each write is on flash when it returns. What is written keeps the cause of who writes; what the map does for itself has its own.
+//! Each write is on flash when it returns. What is written keeps the cause of its writer; what the map does for itself has its own.
 
 use crate::device::Below;
 use crate::error::MountError;
@@ -22,7 +22,7 @@ pub(crate) struct PageMap {
     pages: u32,
 }
 
-/// What the layer says, to who knows media alone.
+/// What the layer says, in the words of media.
 fn of_medium(error: &FtlError) -> MtdError {
     match error {
         FtlError::Medium(error) => *error,

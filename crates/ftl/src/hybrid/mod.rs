@@ -34,7 +34,7 @@ use crate::causes;
 use crate::commands::{Commands, Row};
 use crate::config::{FtlConfig, FtlError};
 use crate::flash::{Flash, OnMedium, Shape};
-use crate::mapping::Ftl;
+use crate::layer::Ftl;
 use crate::statistics::Statistics;
 use crate::tag::{Tag, KIND_DATA};
 use ffslab_policy::{FreePool, Leveller};

@@ -4,7 +4,8 @@ use ffslab_mtd::MtdError;
 use ffslab_policy::Refusal;
 use ffslab_sim::Reason;
 
-use super::{PageMap, Stream, NONE};
+use super::eviction::NONE;
+use super::{PageMap, Stream};
 use crate::blocks::State;
 use crate::causes;
 use crate::config::FtlError;

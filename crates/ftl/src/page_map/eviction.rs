@@ -3,8 +3,10 @@
 use ffslab_policy::{EvictionSpec, OtherAtWork, Pcg, Refusal};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use super::NONE;
 use crate::victim::{Ends, Links, EMPTY};
+
+/// No page.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// The order of the cached entries, which are known by their logical pages.
 pub(super) struct Eviction {

@@ -12,8 +12,8 @@
 use ffslab_mtd::MtdError;
 use ffslab_policy::Refusal;
 
-use super::eviction::Eviction;
-use super::{PageMap, Stream, NONE};
+use super::eviction::{Eviction, NONE};
+use super::{PageMap, Stream};
 use crate::causes;
 use crate::config::{FtlConfig, FtlError};
 use crate::flash::Flash;

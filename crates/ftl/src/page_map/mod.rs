@@ -23,13 +23,11 @@ use crate::config::{FtlConfig, FtlError, FREE_BLOCKS_MIN, TRANSLATION_BLOCKS};
 use crate::flash::{Flash, Shape};
 use crate::statistics::Statistics;
 use crate::tag::{Tag, FLAG_RESUMED, KIND_DATA, KIND_MAP, KIND_TRIM};
+use eviction::NONE;
 use ffslab_policy::{HotPages, Leveller};
 use map_cache::MapCache;
 
 pub use recovery::Recovered;
-
-/// No page.
-const NONE: u32 = u32::MAX;
 
 /// What a block is written with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

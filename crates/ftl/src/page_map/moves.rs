@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::{PageMap, Stream, NONE};
+use super::eviction::NONE;
+use super::{PageMap, Stream};
 use crate::commands::Row;
 use crate::config::FtlError;
 use crate::flash::Flash;
@@ -38,11 +39,13 @@ impl<F: Flash> PageMap<F> {
                 }
                 continue;
             }
-            let (from, most) = match refused.is_empty() {
+            let (from, most) = if !refused.is_empty() {
+                (&mut refused, self.commands.row_pages)
+            } else if self.commands.copy_backs_max_count > 0 {
                 // The next place is on another die, whose pages can be copied there.
-                true if self.commands.copy_backs_max_count > 0 => (&mut waiting, 1),
-                true => (&mut waiting, self.commands.row_pages),
-                false => (&mut refused, self.commands.row_pages),
+                (&mut waiting, 1)
+            } else {
+                (&mut waiting, self.commands.row_pages)
             };
             let mut row = std::mem::take(&mut self.row);
             row.pages.clear();

@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 use ffslab_mtd::MtdError;
 
 use super::checkpoint::Saved;
-use super::{PageMap, Stream, NONE};
+use super::eviction::NONE;
+use super::{PageMap, Stream};
 use crate::blocks::State;
 use crate::causes;
 use crate::config::{FtlConfig, FtlError};

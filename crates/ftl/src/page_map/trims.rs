@@ -1,6 +1,7 @@
 //! Trims: what the host does not need any more, in pages of bits that a flush writes.
 
-use super::{PageMap, Stream, NONE};
+use super::eviction::NONE;
+use super::{PageMap, Stream};
 use crate::causes;
 use crate::config::FtlError;
 use crate::flash::Flash;

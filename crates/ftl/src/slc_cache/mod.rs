@@ -25,7 +25,7 @@ use ffslab_sim::{Reason, ReasonGuard};
 use crate::causes;
 use crate::config::{FtlConfig, FtlError, SlcCacheConfig};
 use crate::flash::{CellMode, Flash, OnMedium, Shape};
-use crate::mapping::Ftl;
+use crate::layer::Ftl;
 use crate::page_map::PageMap;
 use crate::statistics::Statistics;
 use crate::tag::{Tag, FLAG_LOST, KIND_DATA};

@@ -163,10 +163,12 @@ fn wrong_head(page: &Page<'_>, at: usize, head: &Head, faults: &mut Faults) -> u
         if is_name && is_type { format!(", of what may be the key {}", as_text(&head.key)) } else { String::new() };
     let has_its_data = head.has_data() && head.data_bytes() > 0 && page.data(at, head).is_some_and(|(_, right)| right);
     let span = if has_its_data { 1 + head.data_bytes().div_ceil(super::page::ENTRY_BYTES) } else { 1 };
-    let what = match has_its_data {
-        true => format!("the head of an item has a wrong check sum, and its data a right one{may_be}"),
-        false if page.is_entry_erased(at) => "nothing, where the state says that something was written".to_string(),
-        false => format!("no item with a right check sum{may_be}"),
+    let what = if has_its_data {
+        format!("the head of an item has a wrong check sum, and its data a right one{may_be}")
+    } else if page.is_entry_erased(at) {
+        "nothing, where the state says that something was written".to_string()
+    } else {
+        format!("no item with a right check sum{may_be}")
     };
     let end = (at + span).min(ENTRIES);
     faults.add(at..end, what);

@@ -22,7 +22,7 @@ pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
         (Some(bytes), fits) if fits.contains(&bytes) => (bytes, said(given, true, "")),
         (Some(_), _) => return None,
         (None, &[bytes]) => (bytes, format!("as found: {}", sizes.because)),
-        // Tags tell the same, whatever the size, so that of a usual chip will do for who needs no more than files.
+        // Tags tell the same, whatever the size, so that of a usual chip will do where no more than files is wanted.
         (None, fits) => {
             (*fits.iter().rfind(|&&bytes| bytes <= 64 * found.page_bytes).unwrap_or(&fits[0]), String::new())
         }

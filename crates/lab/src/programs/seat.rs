@@ -7,10 +7,9 @@ use ffslab_fs::{BlockSpace, Errno, FileKind, KeyEntry, RenameFlags, Stat, StatFs
 use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
-    asks, asks_of_machine, looks_of_calls, looks_of_system, Advice, Answer, Calls, Entry, FallocateFlag, Fd, Levelling,
-    MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
+    asks, asks_of_machine, looks_of_calls, looks_of_system, Advice, Answer, Calls, Entry, FallocateFlag, Fd,
+    ImageGiven, Levelling, MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
 };
-use ffslab_workload::steps;
 use std::rc::Rc;
 
 /// The machine, which goes from hand to hand: who has it has his turn.
@@ -131,7 +130,7 @@ macro_rules! calls {
     };
 }
 
-/// Calls by node (`nodes`) are for who walks paths himself; no step does.
+/// Calls by node (`nodes`) are for a system that walks paths itself; no step does.
 impl Calls for Seat<'_> {
     // Questions take no time and need no turn.
     looks_of_calls!();
@@ -164,9 +163,9 @@ impl Calls for Seat<'_> {
         }
     }
 
-    fn job_computes(&mut self) {
+    fn prepare_request(&mut self) {
         self.begin();
-        self.machine_mut().job_computes();
+        self.machine_mut().prepare_request();
     }
 
     /// Others get the CPU after the call that follows.
@@ -285,13 +284,4 @@ impl System for Seat<'_> {
     }
 
     looks_of_system!();
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn whatever_a_machine_may_be_asked_goes_to_it() {
-        // By node and as itself the machine is for others than programs.
-        assert_eq!(ffslab_system::forgotten_in(include_str!("seat.rs")), ["nodes", "as_any", "as_any_mut"]);
-    }
 }

@@ -5,7 +5,7 @@ use super::facts::Facts;
 use super::outcome::SavedImage;
 use super::runner::{Runner, Stop};
 use crate::requests::CallOp;
-use ffslab_system::{OpenFlags, Refusal, System};
+use ffslab_system::{ImageGiven, OpenFlags, Refusal, System};
 use ffslab_workload::host_tree::HostNode;
 use ffslab_workload::{steps, Step};
 use std::collections::BTreeSet;
@@ -31,7 +31,16 @@ impl Runner<'_> {
         let Some(image) = self.traces.image_of(step) else {
             return failed(format!("the image {} has not been read", step.image));
         };
-        self.system.load(step, &image)?;
+        let given = ImageGiven {
+            name: step.image.clone(),
+            oob: step.oob,
+            autoplace: step.autoplace,
+            mtdparts: step.mtdparts.clone(),
+            partition: step.partition.clone(),
+            offset_bytes: step.offset_bytes,
+            size_bytes: step.size_bytes,
+        };
+        self.system.load(&given, &image)?;
         Ok(Facts::default())
     }
 

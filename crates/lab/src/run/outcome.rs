@@ -133,14 +133,14 @@ impl Outcome {
     /// Bytes that programs read and wrote.
     pub fn user_bytes(&self) -> (u64, u64) {
         let sum = |of: fn(&StepOutcome) -> u64| self.measure.iter().map(of).sum::<u64>();
-        match self.programs.is_empty() {
-            true => (sum(|step| step.facts.user_read_bytes), sum(|step| step.facts.user_written_bytes)),
-            // Also those of steps that came to no end.
-            false => (
-                self.programs.iter().map(|program| program.read_bytes).sum(),
-                self.programs.iter().map(|program| program.written_bytes).sum(),
-            ),
+        if self.programs.is_empty() {
+            return (sum(|step| step.facts.user_read_bytes), sum(|step| step.facts.user_written_bytes));
         }
+        // Also those of steps that came to no end.
+        (
+            self.programs.iter().map(|program| program.read_bytes).sum(),
+            self.programs.iter().map(|program| program.written_bytes).sum(),
+        )
     }
 
     /// What the system's own counters have gained.

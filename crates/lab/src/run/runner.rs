@@ -3,6 +3,7 @@
 use super::facts::{Facts, StepOutcome};
 use super::looping::Numbers;
 use super::outcome::{Instants, SavedImage};
+use crate::error::LabError;
 use crate::film::Film;
 use crate::fio;
 use crate::requests::RequestLog;
@@ -23,6 +24,15 @@ pub enum RunError {
     Step(String),
     /// The progress function asked to stop.
     Interrupted,
+}
+
+impl From<RunError> for LabError {
+    fn from(error: RunError) -> LabError {
+        match error {
+            RunError::Step(text) => LabError::Input(text),
+            RunError::Interrupted => LabError::Interrupted,
+        }
+    }
 }
 
 /// A machine that cannot be built is found before its first step, so this names none.
@@ -192,7 +202,8 @@ impl<'a> Runner<'a> {
     pub(crate) fn begin_measurement(&mut self) -> Instants {
         self.begin_setup();
         self.measuring = true;
-        let left_by_setup = self.system.measurement_begins();
+        let left_by_setup = self.system.unwritten();
+        self.system.sim().next_phase();
         Instants::of(&*self.system, left_by_setup)
     }
 

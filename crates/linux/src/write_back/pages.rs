@@ -157,10 +157,10 @@ pub(super) fn write_pages(
             walk.batch_at += 1;
             // 6.1 ends a walk before the last page that it wrote, unless there was an error (`done_index`).
             walk.reached = index + u64::from(cache.state().rules == WriteBackRules::V2_6);
-            let for_setup = cache.state().is_page_of_setup(ino, index);
+            let was_left = cache.state().was_left(ino, index);
             if cache.clean_for_writing(ino, index) {
                 // The file system may replace this reason by a more precise one.
-                let why = if for_setup { &causes::LEFT_BY_SETUP } else { &causes::DATA };
+                let why = if was_left { &causes::LEFT_BY_SETUP } else { &causes::DATA };
                 let _why = fs.sim().because(why);
                 write_page(cache, fs, ino, index, walk)?;
             }

@@ -6,7 +6,7 @@
 
 use ffslab_fs::{Errno, Ino, InodeDirt, PageSet};
 use ffslab_policy::{DirtyFile, WriteBackRule};
-use ffslab_sim::Sim;
+use ffslab_sim::{Phase, Sim};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -45,10 +45,11 @@ pub(super) struct Inode {
     pub errors: u64,
     pub last_error: Option<Errno>,
     pub error_was_told: bool,
-    /// The dirty pages that the setup of an experiment left, and whether the inode itself is dirty because of the
-    /// setup. Pages that a measured call makes dirty again belong to the measurement.
-    pub pages_of_setup: PageSet,
-    pub is_of_setup: bool,
+    /// The last change of the inode itself that was not written.
+    pub changed_in: Phase,
+    /// See [`Inode::pages_left`], and when it was looked at last.
+    left: PageSet,
+    left_in: Phase,
     place: Option<(Queue, u64)>,
 }
 
@@ -56,6 +57,15 @@ impl Inode {
     /// Whether anything of the inode is dirty (`I_DIRTY`).
     pub fn is_dirty(&self) -> bool {
         self.dirt.is_some() || self.had_pages
+    }
+
+    /// The dirty pages that were left by an earlier phase of the run than this one, and not changed since.
+    pub fn pages_left(&mut self, phase: Phase) -> &mut PageSet {
+        if self.left_in < phase {
+            self.left_in = phase;
+            self.left = self.pages.clone();
+        }
+        &mut self.left
     }
 }
 
@@ -106,12 +116,15 @@ impl Inodes {
 
     /// Marks an inode as dirty, or as more dirty than it was (`__mark_inode_dirty`). Returns `true` when no inode was
     /// waiting before.
-    pub fn mark(&mut self, ino: Ino, dirt: Option<InodeDirt>, tick: u64) -> bool {
+    pub fn mark(&mut self, ino: Ino, dirt: Option<InodeDirt>, tick: u64, phase: Phase) -> bool {
         let nobody_waited = !self.any_waits();
         let inode = self.all.entry(ino).or_default();
         let was_dirty = inode.is_dirty();
         match dirt {
-            Some(_) => inode.dirt = inode.dirt.max(dirt),
+            Some(_) => {
+                inode.changed_in = if inode.dirt.is_none() { phase } else { inode.changed_in.max(phase) };
+                inode.dirt = inode.dirt.max(dirt);
+            }
             None => inode.had_pages = true,
         }
         // An inode that is being written is put into the right queue after that.
@@ -121,12 +134,6 @@ impl Inodes {
         inode.dirtied_tick = tick;
         self.put(ino, Queue::Dirty);
         nobody_waited
-    }
-
-    /// Called when the inode itself becomes dirty. `for_setup`: this happens while data left by the setup are written.
-    pub fn is_dirtied(&mut self, ino: Ino, for_setup: bool) {
-        let inode = self.all.entry(ino).or_default();
-        inode.is_of_setup = for_setup && (inode.dirt.is_none() || inode.is_of_setup);
     }
 
     /// Puts the inode at the end of a queue.
@@ -179,21 +186,15 @@ impl Inodes {
         added
     }
 
-    /// Marks everything dirty as left by the setup. Returns the number of pages and the number of inodes.
-    pub fn mark_as_of_setup(&mut self) -> (u64, u64) {
-        let mut inodes = 0;
-        for inode in self.all.values_mut() {
-            inode.pages_of_setup = inode.pages.clone();
-            inode.is_of_setup = inode.dirt.is_some();
-            inodes += u64::from(inode.is_of_setup);
-        }
-        (self.dirty_pages, inodes)
+    /// Inodes that are dirty beside their pages.
+    pub fn dirty(&self) -> u64 {
+        self.all.values().filter(|inode| inode.dirt.is_some()).count() as u64
     }
 
     /// Marks a page as clean. Returns `true` when it was dirty before.
     pub fn clean_page(&mut self, ino: Ino, index: u64) -> bool {
         let Some(inode) = self.all.get_mut(&ino) else { return false };
-        inode.pages_of_setup.remove(index);
+        inode.left.remove(index);
         inode.to_write.remove(index);
         let removed = inode.pages.remove(index);
         self.dirty_pages -= u64::from(removed);
@@ -228,9 +229,9 @@ mod tests {
     #[test]
     fn an_inode_that_is_dirtied_again_keeps_its_place() {
         let mut inodes = Inodes::default();
-        assert!(inodes.mark(7, None, 10));
-        assert!(!inodes.mark(8, Some(InodeDirt::Attributes), 20));
-        assert!(!inodes.mark(7, Some(InodeDirt::Data), 30));
+        assert!(inodes.mark(7, None, 10, Phase::default()));
+        assert!(!inodes.mark(8, Some(InodeDirt::Attributes), 20, Phase::default()));
+        assert!(!inodes.mark(7, Some(InodeDirt::Data), 30, Phase::default()));
         assert_eq!(queue(&inodes, Queue::Dirty), [7, 8]);
         assert_eq!(inodes.get(7).unwrap().dirtied_tick, 10);
     }
@@ -239,7 +240,7 @@ mod tests {
     fn a_round_takes_the_eldest_first_up_to_an_age() {
         let mut inodes = Inodes::default();
         for (ino, tick) in [(1, 10), (2, 20), (3, 30), (4, 40)] {
-            inodes.mark(ino, None, tick);
+            inodes.mark(ino, None, tick, Phase::default());
         }
         inodes.put(1, Queue::MoreIo);
         inodes.begin_round(30);
@@ -251,8 +252,8 @@ mod tests {
     #[test]
     fn an_inode_put_back_is_as_young_as_the_youngest() {
         let mut inodes = Inodes::default();
-        inodes.mark(1, None, 10);
-        inodes.mark(2, None, 20);
+        inodes.mark(1, None, 10, Phase::default());
+        inodes.mark(2, None, 20, Phase::default());
         inodes.begin_round(10);
         inodes.redirty(1, 99);
         assert_eq!((queue(&inodes, Queue::Dirty), inodes.get(1).unwrap().dirtied_tick), (vec![2, 1], 99));
@@ -264,11 +265,11 @@ mod tests {
     #[test]
     fn an_inode_that_leaves_memory_leaves_its_queue() {
         let mut inodes = Inodes::default();
-        inodes.mark(1, None, 10);
+        inodes.mark(1, None, 10, Phase::default());
         inodes.forget(1);
         assert!(!inodes.any_waits() && inodes.get(1).is_none());
-        inodes.mark(2, None, 10);
-        inodes.mark(3, None, 10);
+        inodes.mark(2, None, 10, Phase::default());
+        inodes.mark(3, None, 10, Phase::default());
         inodes.take(3);
         inodes.get_mut(3).unwrap().had_pages = false;
         inodes.forget_clean(&|_| false);

@@ -338,7 +338,7 @@ fn write_inode(cache: &mut impl DirtyCache, fs: &mut dyn FileSystem, ino: Ino) -
     let rules = cache.state().rules;
     let Some(inode) = cache.state().inodes.get_mut(ino) else { return Ok(()) };
     inode.had_pages = !inode.pages.is_empty() || (inode.had_pages && rules == WriteBackRules::V2_6);
-    let why = if std::mem::take(&mut inode.is_of_setup) { &causes::LEFT_BY_SETUP } else { &causes::METADATA };
+    let why = if fs.sim().was_left(inode.changed_in) { &causes::LEFT_BY_SETUP } else { &causes::METADATA };
     if inode.dirt.take().is_none() {
         return Ok(());
     }

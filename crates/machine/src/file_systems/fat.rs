@@ -2,8 +2,8 @@
 
 use super::on_bare::{demand, refuse_options, OnBare, PathSettings};
 use super::sectors::{wrong_cluster, SectorKeys, TranslationName, OF_FAT};
-use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
+use crate::own_tables::{OwnKeys, OwnTables};
 use crate::spec::EPOCH_S;
 use ffslab_bare::paths::Make;
 use ffslab_fat::{format, Config, Fat, FatType};
@@ -74,12 +74,13 @@ pub struct FatKeys {
 const ROOT_ENTRIES_MAX: u32 = 65_535;
 const CACHE_SECTORS_MAX: u32 = 1024;
 
-impl FatKeys {
-    /// Files that keys name.
-    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        self.dhara_library.iter_mut()
+impl OwnKeys for FatKeys {
+    fn files_mut(&mut self) -> Vec<&mut String> {
+        self.dhara_library.iter_mut().collect()
     }
+}
 
+impl FatKeys {
     fn sectors(&mut self) -> SectorKeys<'_> {
         SectorKeys {
             names: OF_FAT,
@@ -139,8 +140,8 @@ impl OnBare for Linked {
         &["fat"]
     }
 
-    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
-        let keys = keys.fat.get_or_insert_default();
+    fn settings(&self, tables: &mut OwnTables, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
+        let keys = tables.of::<FatKeys>("fat").get_or_insert_default();
         let (translation, sector_bytes) = keys.sectors().translation(medium)?;
         let config = keys.config(sector_bytes)?;
         Ok(Arc::new(Settings { translation, config }))

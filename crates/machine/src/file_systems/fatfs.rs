@@ -4,8 +4,8 @@ use super::descriptor::{Descriptor, Promises};
 use super::foreign::{self, open_files};
 use super::on_bare::{demand, no_library, OnBare, PathSettings};
 use super::sectors::{wrong_cluster, SectorKeys, TranslationName, OF_FATFS};
-use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
+use crate::own_tables::{OwnKeys, OwnTables};
 use ffslab_foreign::{Code, Settings, Setup};
 use ffslab_mtd::Capabilities;
 use schemars::JsonSchema;
@@ -69,12 +69,13 @@ pub struct FatfsKeys {
 const TABLES: u32 = 2;
 const ROOT_ENTRIES_MAX: u32 = 65_535;
 
-impl FatfsKeys {
-    /// Files that keys name.
-    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        std::iter::once(&mut self.library).chain(self.dhara_library.as_mut())
+impl OwnKeys for FatfsKeys {
+    fn files_mut(&mut self) -> Vec<&mut String> {
+        std::iter::once(&mut self.library).chain(self.dhara_library.as_mut()).collect()
     }
+}
 
+impl FatfsKeys {
     fn sectors(&mut self) -> SectorKeys<'_> {
         SectorKeys {
             names: OF_FATFS,
@@ -115,9 +116,9 @@ impl OnBare for Loaded {
         &["fatfs"]
     }
 
-    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
+    fn settings(&self, tables: &mut OwnTables, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
         let hint = "`ffslab foreign build fatfs --source DIR` makes one of your sources";
-        let Some(keys) = &mut keys.fatfs else {
+        let Some(keys) = tables.of::<FatfsKeys>("fatfs") else {
             return Err(MachineError::Without { key: "fs = \"fatfs\"", other: "fatfs.library", hint });
         };
         let (translation, sector_bytes) = keys.sectors().translation(medium)?;

@@ -2,6 +2,7 @@
 
 use super::demands::{demand, demand_nor, sector_bytes, store_code};
 use crate::error::MachineError;
+use crate::own_tables::OwnKeys;
 use ffslab_foreign::StoreSetup;
 use ffslab_mtd::Capabilities;
 use schemars::JsonSchema;
@@ -26,6 +27,12 @@ const SECTOR_KEY: &str = "flashdb.sector_size_B";
 /// Addresses have 32 bits: more of the smallest erase blocks, of 4 KiB, have none.
 pub(super) const SECTORS_MAX: u32 = 1 << 20;
 const SECTOR_BYTES_MAX: u32 = 1 << 31;
+
+impl OwnKeys for FlashdbKeys {
+    fn files_mut(&mut self) -> Vec<&mut String> {
+        vec![&mut self.library]
+    }
+}
 
 impl FlashdbKeys {
     /// Values that are absent are filled in.

@@ -2,8 +2,8 @@
 
 use super::descriptor::{Descriptor, Promises};
 use super::on_bare::{no_library, refuse_options, OnBare, PathSettings};
-use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
+use crate::own_tables::{OwnKeys, OwnTables};
 use ffslab_bare::paths::Make;
 use ffslab_fs::PathFileSystem;
 use ffslab_littlefs::{format_by, Config, ConfigError, Littlefs, MountError, Version, DISK_VERSION, DISK_VERSION_MIN};
@@ -72,6 +72,12 @@ pub struct LittlefsKeys {
     /// Of the format: "2.0" or "2.1", which is the newest and taken if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_version: Option<String>,
+}
+
+impl OwnKeys for LittlefsKeys {
+    fn files_mut(&mut self) -> Vec<&mut String> {
+        self.library.as_mut().into_iter().collect()
+    }
 }
 
 impl LittlefsKeys {
@@ -151,8 +157,8 @@ impl OnBare for Linked {
         &["littlefs"]
     }
 
-    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
-        let keys = keys.littlefs.get_or_insert_default();
+    fn settings(&self, tables: &mut OwnTables, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
+        let keys = tables.of::<LittlefsKeys>("littlefs").get_or_insert_default();
         let version = keys.version()?;
         Ok(Arc::new(LittlefsSettings { version, config: keys.config(medium)? }))
     }

@@ -1,7 +1,7 @@
 //! The file systems by name: one descriptor each, in one table. Nothing else lists them.
 //!
 //! A descriptor has parts, and a file system need not have all of them: [`Mountable`] is what a stack with Linux asks,
-//! [`OnRtems`] what one with RTEMS asks, [`OnBare`] what a bare program asks, [`ffslab_images::ImageFormat`] what who reads images asks. What a descriptor lacks
+//! [`OnRtems`] what one with RTEMS asks, [`OnBare`] what a bare program asks, [`ffslab_images::ImageFormat`] what readers of images ask. What a descriptor lacks
 //! is answered by the defaults of the traits, with the reason.
 //!
 //! A file system that is not part of this crate joins by [`register`]; `tests/toy` of the repository is an example.
@@ -40,26 +40,3 @@ pub use table::{
     all, called_directly, find, find_on_rtems, image_formats, image_fs, mountable, on_rtems, owners_on_rtems, promises,
     register, unknown,
 };
-
-/// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 19] = [
-    &jffs2::JFFS2,
-    &yaffs2::YAFFS2,
-    &ubifs::UBIFS,
-    &rtems_volumes::FAT,
-    &rtems_volumes::RFS,
-    &rtems_volumes::IMFS,
-    &rtems_volumes::MINI_IMFS,
-    &littlefs::LITTLEFS,
-    &spiffs::SPIFFS,
-    &fatfs::FATFS,
-    &stores::SEQUENTIAL_STORAGE,
-    &stores::EKV,
-    &stores::TICKV,
-    &only_read::SQUASHFS,
-    &only_read::ESP_NVS,
-    &stores::ZEPHYR_NVS,
-    &stores::ZEPHYR_ZMS,
-    &stores::ZEPHYR_FCB,
-    &stores::FLASHDB,
-];

@@ -1,16 +1,15 @@
 //! What a bare program asks about a file system of paths and handles.
 
 pub(super) use super::demands::{demand, no_library};
-use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
 use crate::mount_options::{no_options, MountOptions};
+use crate::own_tables::OwnTables;
 use ffslab_bare::paths::Make;
 use ffslab_fs::PathFileSystem;
 use ffslab_images::file::load_bytes;
 use ffslab_images::ImageSpec;
 use ffslab_mtd::{Capabilities, Mtd};
-use ffslab_system::{OptionError, SystemError};
-use ffslab_workload::steps;
+use ffslab_system::{ImageGiven, OptionError, SystemError};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ pub trait OnBare: Sync {
     /// What the keys make of it on such a medium. Values that are absent are filled in.
     ///
     /// Errors: values that the file system or the medium does not have.
-    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError>;
+    fn settings(&self, tables: &mut OwnTables, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError>;
 }
 
 /// The settings of such a file system, with which it is made and mounted as often as one likes.
@@ -47,14 +46,14 @@ impl Make for Shared {
     }
 
     /// The image is all of the partition, or its beginning: nothing in it is looked for.
-    fn load(&self, medium: &Mtd, step: &steps::Load, image: &[u8]) -> Result<(), SystemError> {
-        let start = step.offset_bytes.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).min(image.len());
-        let wanted = step.size_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    fn load(&self, medium: &Mtd, given: &ImageGiven, image: &[u8]) -> Result<(), SystemError> {
+        let start = given.offset_bytes.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).min(image.len());
+        let wanted = given.size_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let place_bytes = start..image.len().min(start.saturating_add(wanted));
         let spec = ImageSpec {
-            path: step.image.clone().into(),
-            oob: step.oob.unwrap_or(false),
-            autoplace: step.autoplace.unwrap_or(false),
+            path: given.name.clone().into(),
+            oob: given.oob.unwrap_or(false),
+            autoplace: given.autoplace.unwrap_or(false),
             place_bytes: place_bytes.clone(),
         };
         let loaded = load_bytes(medium, &spec, &image[place_bytes]);

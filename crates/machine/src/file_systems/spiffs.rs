@@ -3,8 +3,8 @@
 use super::descriptor::{Descriptor, Promises};
 use super::foreign::{self, open_files};
 use super::on_bare::{demand, no_library, OnBare, PathSettings};
-use crate::bare_keys::BareKeys;
 use crate::error::MachineError;
+use crate::own_tables::{OwnKeys, OwnTables};
 use ffslab_foreign::{Code, Settings, Setup, Translation};
 use ffslab_mtd::Capabilities;
 use schemars::JsonSchema;
@@ -55,6 +55,12 @@ const CACHE_PAGES_MAX: u32 = 32;
 /// With 16 bits for the number of a page.
 const PAGES_MAX: u64 = 1 << 16;
 
+impl OwnKeys for SpiffsKeys {
+    fn files_mut(&mut self) -> Vec<&mut String> {
+        vec![&mut self.library]
+    }
+}
+
 impl SpiffsKeys {
     fn code(&self) -> Result<Code, MachineError> {
         let loaded = Code::load(Path::new(&self.library));
@@ -102,9 +108,9 @@ impl OnBare for Loaded {
         &["spiffs"]
     }
 
-    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
+    fn settings(&self, tables: &mut OwnTables, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
         let hint = "`ffslab foreign build spiffs --source DIR` makes one of your sources";
-        let Some(keys) = &mut keys.spiffs else {
+        let Some(keys) = tables.of::<SpiffsKeys>("spiffs") else {
             return Err(MachineError::Without { key: "fs = \"spiffs\"", other: "spiffs.library", hint });
         };
         let settings = keys.settings(medium)?;

@@ -3,12 +3,13 @@
 
 use super::demands::demand;
 use super::descriptor::{Descriptor, Promises};
+use super::flashdb::{self, FlashdbKeys};
 use super::on_bare::{refuse_options, OnBare, PathSettings};
 use super::sectors::{SectorKeys, TranslationName, OF_STORE};
 use super::zephyr::{NVS, ZMS};
-use super::{flashdb, zephyr_fcb};
-use crate::bare_keys::BareKeys;
+use super::zephyr_fcb::{self, ZephyrFcbKeys};
 use crate::error::MachineError;
+use crate::own_tables::{OwnKeys, OwnTables};
 use ffslab_bare::paths::Make;
 use ffslab_foreign::{nor_capabilities, StoreSetup, Translation};
 use ffslab_fs::{KeyValueStore, PathFileSystem, WithoutFiles};
@@ -68,7 +69,7 @@ pub static ZEPHYR_NVS: Descriptor = Descriptor {
     on_bare: Some(&Loaded {
         own_keys: &["store", "zephyr_nvs"],
         sectors_max: NVS.sectors_max,
-        setup: |keys, medium| keys.zephyr_nvs.as_mut().map(|own| NVS.setup(own, medium)),
+        setup: |tables, medium| tables.of("zephyr_nvs").as_mut().map(|own| NVS.setup(own, medium)),
         none: MachineError::Without {
             key: "fs = \"zephyr-nvs\"",
             other: "zephyr_nvs.library",
@@ -89,7 +90,7 @@ pub static ZEPHYR_ZMS: Descriptor = Descriptor {
     on_bare: Some(&Loaded {
         own_keys: &["store", "zephyr_zms"],
         sectors_max: ZMS.sectors_max,
-        setup: |keys, medium| keys.zephyr_zms.as_mut().map(|own| ZMS.setup(own, medium)),
+        setup: |tables, medium| tables.of("zephyr_zms").as_mut().map(|own| ZMS.setup(own, medium)),
         none: MachineError::Without {
             key: "fs = \"zephyr-zms\"",
             other: "zephyr_zms.library",
@@ -109,7 +110,7 @@ pub static ZEPHYR_FCB: Descriptor = Descriptor {
     on_bare: Some(&Loaded {
         own_keys: &["store", "zephyr_fcb"],
         sectors_max: zephyr_fcb::SECTORS_MAX,
-        setup: |keys, medium| keys.zephyr_fcb.as_mut().map(|own| own.setup(medium)),
+        setup: |tables, medium| tables.of::<ZephyrFcbKeys>("zephyr_fcb").as_mut().map(|own| own.setup(medium)),
         none: MachineError::Without {
             key: "fs = \"zephyr-fcb\"",
             other: "zephyr_fcb.library",
@@ -132,7 +133,7 @@ pub static FLASHDB: Descriptor = Descriptor {
     on_bare: Some(&Loaded {
         own_keys: &["store", "flashdb"],
         sectors_max: flashdb::SECTORS_MAX,
-        setup: |keys, medium| keys.flashdb.as_mut().map(|own| own.setup(medium)),
+        setup: |tables, medium| tables.of::<FlashdbKeys>("flashdb").as_mut().map(|own| own.setup(medium)),
         none: MachineError::Without {
             key: "fs = \"flashdb\"",
             other: "flashdb.library",
@@ -214,6 +215,12 @@ pub struct StoreKeys {
     pub spare_share: Option<f64>,
 }
 
+impl OwnKeys for StoreKeys {}
+
+impl OwnKeys for SequentialStorageKeys {}
+
+impl OwnKeys for EkvKeys {}
+
 impl StoreKeys {
     /// What stands between the flash and a store, with its size in bytes. `None`: nothing does.
     ///
@@ -288,17 +295,17 @@ impl OnBare for Linked {
         }
     }
 
-    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
-        let ground = StoreGround::of(&mut keys.store, medium, self.blocks_max())?;
+    fn settings(&self, tables: &mut OwnTables, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
+        let ground = StoreGround::of(tables.of("store"), medium, self.blocks_max())?;
         let seen = ground.seen(medium);
         let store = match self.0 {
             Which::SequentialStorage => {
-                let config = keys.sequential_storage.get_or_insert_default().config();
+                let config = tables.of::<SequentialStorageKeys>("sequential_storage").get_or_insert_default().config();
                 config.check(&seen).map_err(wrong)?;
                 StoreSettings::SequentialStorage(config)
             }
             Which::Ekv => {
-                let config = EkvConfig { random_seed: keys.ekv.get_or_insert_default().random_seed };
+                let config = EkvConfig { random_seed: tables.of::<EkvKeys>("ekv").get_or_insert_default().random_seed };
                 config.check(&seen).map_err(wrong)?;
                 StoreSettings::Ekv(config)
             }
@@ -421,7 +428,7 @@ struct Loaded {
     own_keys: &'static [&'static str],
     sectors_max: u32,
     /// What its keys make of it on a medium as it sees it, with values that were absent; `None`: they name no library.
-    setup: fn(&mut BareKeys, &Capabilities) -> Option<Result<StoreSetup, MachineError>>,
+    setup: fn(&mut OwnTables, &Capabilities) -> Option<Result<StoreSetup, MachineError>>,
     /// What is told then.
     none: MachineError,
 }
@@ -431,9 +438,9 @@ impl OnBare for Loaded {
         self.own_keys
     }
 
-    fn settings(&self, keys: &mut BareKeys, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
-        let ground = StoreGround::of(&mut keys.store, medium, self.sectors_max)?;
-        let setup = (self.setup)(keys, &ground.seen(medium)).ok_or_else(|| self.none.clone())??;
+    fn settings(&self, tables: &mut OwnTables, medium: &Capabilities) -> Result<Arc<dyn PathSettings>, MachineError> {
+        let ground = StoreGround::of(tables.of("store"), medium, self.sectors_max)?;
+        let setup = (self.setup)(tables, &ground.seen(medium)).ok_or_else(|| self.none.clone())??;
         Ok(Arc::new(LoadedSettings { setup, ground }))
     }
 }

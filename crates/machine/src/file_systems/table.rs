@@ -2,13 +2,36 @@
 
 use super::descriptor::{Descriptor, Mountable, Promises};
 use super::on_rtems::OnRtems;
-use super::BUILT_IN;
+use super::{fatfs, jffs2, littlefs, only_read, rtems_volumes, spiffs, stores, ubifs, yaffs2};
 use crate::error::{MachineError, RegisterError};
 use crate::rtems_keys::RtemsKeys;
 use crate::stack_keys::StackKeys;
 use ffslab_images::ImageFs;
 use ffslab_text::words::join_names;
 use std::sync::{PoisonError, RwLock};
+
+/// Those of this crate, in the order in which people read them.
+static BUILT_IN: [&Descriptor; 19] = [
+    &jffs2::JFFS2,
+    &yaffs2::YAFFS2,
+    &ubifs::UBIFS,
+    &rtems_volumes::FAT,
+    &rtems_volumes::RFS,
+    &rtems_volumes::IMFS,
+    &rtems_volumes::MINI_IMFS,
+    &littlefs::LITTLEFS,
+    &spiffs::SPIFFS,
+    &fatfs::FATFS,
+    &stores::SEQUENTIAL_STORAGE,
+    &stores::EKV,
+    &stores::TICKV,
+    &only_read::SQUASHFS,
+    &only_read::ESP_NVS,
+    &stores::ZEPHYR_NVS,
+    &stores::ZEPHYR_ZMS,
+    &stores::ZEPHYR_FCB,
+    &stores::FLASHDB,
+];
 
 /// Those that joined, in the order of their names: who comes first must not change a result.
 static REGISTERED: RwLock<Vec<&'static Descriptor>> = RwLock::new(Vec::new());

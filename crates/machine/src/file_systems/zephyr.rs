@@ -2,6 +2,7 @@
 
 use super::demands::{demand, demand_nor, sector_bytes, store_code};
 use crate::error::MachineError;
+use crate::own_tables::OwnKeys;
 use ffslab_foreign::{NumberNames, StoreSetup};
 use ffslab_mtd::Capabilities;
 use ffslab_workload::steps::path_of_many;
@@ -24,6 +25,12 @@ pub struct ZephyrKeys {
     /// Names by which steps call the numbers: the `#` stand for the number, as in `name` of the step `set`; "key####" if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<String>,
+}
+
+impl OwnKeys for ZephyrKeys {
+    fn files_mut(&mut self) -> Vec<&mut String> {
+        vec![&mut self.library]
+    }
 }
 
 /// Those of a table of `[stack]`.

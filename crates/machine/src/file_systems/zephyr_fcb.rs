@@ -3,6 +3,7 @@
 use super::demands::{demand_nor, sector_bytes, store_code};
 use super::zephyr::{write_block_bytes, WRITE_BLOCK_BYTES_MAX};
 use crate::error::MachineError;
+use crate::own_tables::OwnKeys;
 use ffslab_foreign::StoreSetup;
 use ffslab_mtd::Capabilities;
 use schemars::JsonSchema;
@@ -41,6 +42,12 @@ pub enum WhenFull {
     Rotate,
     /// What still counts of the oldest sector is appended to one that was kept empty, and then it is erased, as Zephyr's settings do it.
     Compress,
+}
+
+impl OwnKeys for ZephyrFcbKeys {
+    fn files_mut(&mut self) -> Vec<&mut String> {
+        vec![&mut self.library]
+    }
 }
 
 impl ZephyrFcbKeys {

@@ -2,8 +2,8 @@
 
 use super::mlc::MlcSpec;
 use crate::error::MachineError;
-use crate::media::NorWiring;
-use ffslab_flash::{Ageing, Faults, Geometry, Rules, Timing};
+use ffslab_flash::{Ageing, Faults, Geometry, NorTiming, Rules, Timing};
+use ffslab_mtd::nor::NorDriver;
 use ffslab_mtd::spi_nand::Wiring;
 use ffslab_mtd::{Driver, MediumError, Mtd};
 use ffslab_profiles::PartKind;
@@ -47,6 +47,13 @@ pub struct PartitionSpec {
     pub ageing: Option<Ageing>,
     pub first_block: u32,
     pub partition_blocks: u32,
+}
+
+/// A NOR chip and how it is driven.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NorWiring {
+    pub cells: NorTiming,
+    pub driver: NorDriver,
 }
 
 impl PartitionSpec {

@@ -13,10 +13,10 @@ mod spi_nand;
 mod table;
 
 pub use block_device::BLOCK_DEVICE;
-pub use descriptor::{Descriptor, FlashSpec, OnLinux, OnRtems, PartitionSpec, Sizes};
+pub use descriptor::{Descriptor, FlashSpec, NorWiring, OnLinux, OnRtems, PartitionSpec, Sizes};
 pub use mlc::MlcSpec;
 pub use nand::NAND;
-pub use nor::{nor_wiring, NorWiring, NOR};
+pub use nor::{nor_wiring, NOR};
 pub use ram_flash::RAM_FLASH;
 pub use spi_nand::{wiring, SPI_NAND};
 pub use table::{all, of_part, on_linux, register};

@@ -1,6 +1,6 @@
 //! A NOR chip with its driver: what of a part and a board says how it is driven.
 
-use super::descriptor::{Descriptor, OnRtems};
+use super::descriptor::{Descriptor, NorWiring, OnRtems};
 use crate::error::MachineError;
 use ffslab_flash::{Geometry, NorFlash, NorProgram, NorRead, NorReadPage, NorTiming};
 use ffslab_mtd::nor::{Commands, MemoryNor, NorBus, NorDriver, NorPartition, ParallelNor, SerialNor};
@@ -28,13 +28,6 @@ pub static NOR: Descriptor = Descriptor {
         chip: |_| None,
     }),
 };
-
-/// A NOR chip and how it is driven.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NorWiring {
-    pub cells: NorTiming,
-    pub driver: NorDriver,
-}
 
 /// How the chip of a profile is driven; `None`: it is no NOR.
 ///

@@ -118,8 +118,8 @@ impl Calls for Mounts {
         self.root().sleep_ns(duration_ns);
     }
 
-    fn job_computes(&mut self) {
-        self.root().job_computes();
+    fn prepare_request(&mut self) {
+        self.root().prepare_request();
     }
 
     fn compute_ns(&mut self, duration_ns: u64) {

@@ -5,6 +5,7 @@
 //! to that mount. The directory need not exist in the root file system. Symbolic links do not lead from one mount to another.
 //! Each mount has a page cache of its own, where a kernel has one for all.
 
+mod built;
 mod calls;
 mod keys;
 mod spec;

@@ -1,16 +1,10 @@
 //! The description of a machine with several mounts.
 
 use super::keys::{check_all, MountKeys};
-use super::Mounts;
 use crate::error::MachineError;
-use crate::spec::{FlashSummary, ImageOf, Spec, State};
-use crate::stack::{Stack, StackSpec};
+use crate::stack::StackSpec;
 use crate::stack_keys::StackKeys;
 use crate::ubi_volume::UbiVolumes;
-use ffslab_flash::Geometry;
-use ffslab_profiles::ProgramCosts;
-use ffslab_sim::PowerMilliwatt;
-use ffslab_system::System;
 use serde::Deserialize;
 use std::path::Path;
 use toml::{Table, Value};
@@ -76,11 +70,11 @@ impl MountsSpec {
         Ok((MountsSpec { root, others }, filled))
     }
 
-    fn all(&self) -> impl Iterator<Item = &StackSpec> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &StackSpec> {
         std::iter::once(&self.root).chain(self.others.iter().map(|other| &other.spec))
     }
 
-    fn all_mut(&mut self) -> impl Iterator<Item = &mut StackSpec> {
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut StackSpec> {
         std::iter::once(&mut self.root).chain(self.others.iter_mut().map(|other| &mut other.spec))
     }
 }
@@ -112,62 +106,4 @@ fn filled_in(mount: &MountKeys, keys: &StackKeys) -> MountKeys {
         !MountKeys::is_of_machine(key) && (mount.volume_bytes.is_none() || !of_partition.contains(&key))
     });
     MountKeys { own, ..mount.clone() }
-}
-
-impl Spec for MountsSpec {
-    fn boxed(&self) -> Box<dyn Spec> {
-        Box::new(self.clone())
-    }
-
-    fn build(&self, state: Option<&State>) -> Result<Box<dyn System>, MachineError> {
-        Ok(Box::new(match state {
-            None => Mounts::new(self)?,
-            Some(state) => {
-                let mut spec = self.clone();
-                spec.remove_image();
-                Mounts::around(Stack::restored(&spec.root, &state.medium, state.at_ns)?, &spec)?
-            }
-        }))
-    }
-
-    fn set_epoch_s(&mut self, epoch_s: u64) {
-        self.all_mut().for_each(|spec| spec.set_epoch_s(epoch_s));
-    }
-
-    fn medium_bytes(&self) -> u64 {
-        // A volume is a part of the root's partition.
-        self.all().filter(|spec| spec.volumes.own.is_none()).map(Spec::medium_bytes).sum()
-    }
-
-    fn flash_summary(&self) -> Option<FlashSummary> {
-        self.root.flash_summary()
-    }
-
-    fn notes(&self) -> Vec<String> {
-        Spec::notes(&self.root)
-    }
-
-    fn idle_power(&self) -> Option<PowerMilliwatt> {
-        self.root.idle_power()
-    }
-
-    fn program(&self) -> Option<&ProgramCosts> {
-        self.root.program()
-    }
-
-    fn chip_geometry(&self) -> Option<Geometry> {
-        self.root.chip_geometry()
-    }
-
-    fn images(&self) -> Vec<ImageOf<'_>> {
-        self.all().flat_map(Spec::images).collect()
-    }
-
-    fn remove_image(&mut self) {
-        self.all_mut().for_each(Spec::remove_image);
-    }
-
-    fn without_read_ahead(&mut self) {
-        self.all_mut().for_each(Spec::without_read_ahead);
-    }
 }

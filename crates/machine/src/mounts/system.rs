@@ -4,9 +4,8 @@ use super::Mounts;
 use crate::stack::Stack;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
-use ffslab_system::{Answer, Calls, MountDone, System, SystemError};
+use ffslab_system::{Answer, Calls, ImageGiven, MountDone, System, SystemError};
 use ffslab_text::words::size_text;
-use ffslab_workload::steps;
 
 /// Erases of each block of a partition, apart from those of formatting.
 fn worn(mount: &Stack) -> Vec<u32> {
@@ -80,8 +79,8 @@ impl System for Mounts {
         (0..self.members.len()).try_for_each(|number| self.member(number).sync_directories())
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
-        let left = (0..self.members.len()).map(|number| self.member(number).measurement_begins());
+    fn unwritten(&mut self) -> Unwritten {
+        let left = (0..self.members.len()).map(|number| self.member(number).unwritten());
         left.fold(Unwritten::default(), |sum, one| Unwritten {
             pages: sum.pages + one.pages,
             inodes: sum.inodes + one.inodes,
@@ -179,7 +178,7 @@ impl System for Mounts {
         Ok(self.whole.image(oob)?)
     }
 
-    fn load(&mut self, _step: &steps::Load, _image: &[u8]) -> Result<(), SystemError> {
+    fn load(&mut self, _given: &ImageGiven, _image: &[u8]) -> Result<(), SystemError> {
         let says = "the step load is for one mount: give a mount the key image instead".to_string();
         Err(SystemError::Image { says })
     }

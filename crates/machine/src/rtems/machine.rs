@@ -107,7 +107,7 @@ impl Machine {
         })
     }
 
-    /// The block cache, for who looks at its single operations.
+    /// The block cache, for callers that look at its single operations.
     pub fn cache_mut(&mut self) -> &mut Bdbuf {
         self.libio.cache_mut()
     }
@@ -120,7 +120,7 @@ impl Machine {
         }
     }
 
-    /// The block device itself, for who looks at its single commands; `None`: there is none.
+    /// The block device itself, for callers that look at its single commands; `None`: there is none.
     pub fn device_mut(&mut self) -> Option<&mut Device> {
         let disk = self.disk()?;
         Some(self.libio.cache_mut().device_mut(disk))

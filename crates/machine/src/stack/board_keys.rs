@@ -173,10 +173,12 @@ pub(super) fn check_cells(
 /// Errors: the medium has no ECC; a threshold that no read reaches, or every read.
 pub(super) fn threshold(medium: &Descriptor, ecc: &Ecc, bits: u32) -> Result<u32, MachineError> {
     let strength_bits = ecc.code.strength_bits;
-    let needed = match medium.keys.contains(&"bitflip_threshold_bits") {
-        true if (1..=strength_bits).contains(&bits) => return Ok(bits),
-        true => format!("1 to {strength_bits} is needed, what ECC corrects in {} bytes", ecc.code.step_bytes),
-        false => format!("{} has no ECC: leave it out", medium.title),
+    let needed = if !medium.keys.contains(&"bitflip_threshold_bits") {
+        format!("{} has no ECC: leave it out", medium.title)
+    } else if (1..=strength_bits).contains(&bits) {
+        return Ok(bits);
+    } else {
+        format!("1 to {strength_bits} is needed, what ECC corrects in {} bytes", ecc.code.step_bytes)
     };
     Err(MachineError::number("bitflip_threshold_bits", bits, needed))
 }

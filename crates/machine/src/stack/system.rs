@@ -6,9 +6,8 @@ use ffslab_images::recognise::arranged::Said;
 use ffslab_images::Wanted;
 use ffslab_mtd::causes::SCRUB;
 use ffslab_mtd::{MediumImage, Mtd};
-use ffslab_system::{Answer, Calls, Levelling, System, SystemError, UbiState};
+use ffslab_system::{Answer, Calls, ImageGiven, Levelling, System, SystemError, UbiState};
 use ffslab_ubi::Ubi;
-use ffslab_workload::steps;
 
 impl System for Stack {
     fn as_any(&self) -> Option<&dyn std::any::Any> {
@@ -98,8 +97,8 @@ impl System for Stack {
         Ok(self.vfs.sync_directories()?)
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
-        self.vfs.measurement_begins()
+    fn unwritten(&mut self) -> Unwritten {
+        self.vfs.unwritten()
     }
 
     fn blocks_to_format(&self) -> u32 {
@@ -131,19 +130,19 @@ impl System for Stack {
         Ok(self.medium.image(oob)?)
     }
 
-    fn load(&mut self, step: &steps::Load, image: &[u8]) -> Result<(), SystemError> {
+    fn load(&mut self, given: &ImageGiven, image: &[u8]) -> Result<(), SystemError> {
         let said = Said {
-            oob: step.oob,
-            autoplace: step.autoplace,
+            oob: given.oob,
+            autoplace: given.autoplace,
             wanted: Wanted {
-                mtdparts: step.mtdparts.clone(),
-                offset_bytes: step.offset_bytes,
-                size_bytes: step.size_bytes,
-                partition: step.partition.clone(),
+                mtdparts: given.mtdparts.clone(),
+                offset_bytes: given.offset_bytes,
+                size_bytes: given.size_bytes,
+                partition: given.partition.clone(),
                 ..Wanted::default()
             },
         };
-        self.load_found(step.image.as_ref(), &said, image)
+        self.load_found(given.name.as_ref(), &said, image)
     }
 
     fn snapshot(&self) -> Result<MediumImage, SystemError> {

@@ -48,7 +48,7 @@ impl SystemKeys for BareKeys {
     }
 
     fn images_mut(&mut self) -> Vec<&mut String> {
-        self.files_mut().collect()
+        self.files_mut()
     }
 
     fn machine(&mut self, base_dir: &Path) -> Result<MachineSpec, MachineError> {

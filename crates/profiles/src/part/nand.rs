@@ -449,11 +449,13 @@ impl NandArray {
     /// Errors: words that only cells of several bits have.
     pub(super) fn check(&self) -> Result<(), String> {
         let is_of_several = self.pairing.is_some() || self.program_fast_ns.is_some() || self.program_slow_ns.is_some();
-        match is_of_several && self.cell == Cell::Slc {
-            true => Err("pairing, t_program_fast_us, t_program_slow_us: cells that hold one bit have none".to_string()),
-            false if self.planes == 0 || self.dies == 0 => Err("planes, dies: at least one is needed".to_string()),
-            false => Ok(()),
+        if is_of_several && self.cell == Cell::Slc {
+            return Err("pairing, t_program_fast_us, t_program_slow_us: cells that hold one bit have none".to_string());
         }
+        if self.planes == 0 || self.dies == 0 {
+            return Err("planes, dies: at least one is needed".to_string());
+        }
+        Ok(())
     }
 
     /// What a chip with a bus of this speed takes.

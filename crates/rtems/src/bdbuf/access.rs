@@ -96,7 +96,7 @@ impl Bdbuf {
         match self.buffers.get(buffer.0).state {
             State::AccessPurged => self.discard_after_access(buffer.0),
             _ => {
-                self.buffers.get_mut(buffer.0).is_of_setup = false;
+                self.buffers.get_mut(buffer.0).changed_in = self.sim.phase();
                 self.append_to_modified_list(buffer.0);
             }
         }
@@ -112,7 +112,7 @@ impl Bdbuf {
             return Ok(());
         }
         let record = self.buffers.get_mut(buffer);
-        (record.state, record.is_of_setup) = (State::Sync, false);
+        (record.state, record.changed_in) = (State::Sync, self.sim.phase());
         self.buffers.append(List::Sync, buffer);
         if self.buffers.get(buffer).waiters > 0 {
             self.wake(Waiting::Access);

@@ -6,6 +6,7 @@
 //! except the order in which a purge frees buffers, which only matters to several devices with different block sizes.
 
 use super::config::BdbufConfig;
+use ffslab_sim::Phase;
 
 /// A buffer of the cache, held by a caller between get or read and release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +41,8 @@ pub(super) struct Buffer {
     pub disk: DiskId,
     pub state: State,
     pub waiters: u8,
-    /// The setup of an experiment modified the buffer, and nobody has modified it since.
-    pub is_of_setup: bool,
+    /// Its last modification that was not written.
+    pub changed_in: Phase,
     pub hold_timer_ms: u32,
 }
 
@@ -92,7 +93,7 @@ impl Buffers {
             disk: DiskId(u16::MAX),
             state: State::Free,
             waiters: 0,
-            is_of_setup: false,
+            changed_in: Phase::default(),
             hold_timer_ms: 0,
         };
         let bucket_bits = (slots * 2).next_power_of_two().trailing_zeros().max(1);

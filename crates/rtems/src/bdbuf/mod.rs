@@ -111,16 +111,14 @@ impl Bdbuf {
         self.counts
     }
 
-    /// Marks all modified buffers as left by the setup of an experiment. Returns how many bytes they hold.
-    pub fn measurement_begins(&mut self) -> u64 {
+    /// How many bytes the modified buffers hold.
+    pub fn unwritten_bytes(&self) -> u64 {
         let mut bytes = 0;
         for list in [List::Modified, List::Sync] {
             let mut at = self.buffers.first(list);
             while let Some(buffer) = at {
                 at = self.buffers.after(list, buffer);
-                let record = self.buffers.get_mut(buffer);
-                record.is_of_setup = true;
-                bytes += self.disks[usize::from(record.disk.0)].block_bytes as u64;
+                bytes += self.disks[usize::from(self.buffers.get(buffer).disk.0)].block_bytes as u64;
             }
         }
         bytes

@@ -6,6 +6,7 @@
 use super::buffers::DiskId;
 use super::tasks::{Stage, Waiting};
 use super::{Bdbuf, List, State};
+use ffslab_sim::Phase;
 
 /// What a task is writing.
 #[derive(Debug, Default)]
@@ -17,8 +18,10 @@ pub(super) struct Transfer {
     /// The buffers of the request that the device is working on.
     request: Vec<u32>,
     succeeded: bool,
-    /// All buffers of the request were left by the setup of an experiment.
-    pub is_of_setup: bool,
+    /// The phase of the run in which its buffers were collected: they belong to it, also if the next one begins meanwhile.
+    begun_in: Phase,
+    /// All buffers of the request were left by an earlier phase.
+    pub was_left: bool,
 }
 
 impl Transfer {
@@ -100,6 +103,7 @@ impl Bdbuf {
         let mut transfer = std::mem::take(&mut self.tasks.all[writer].transfer);
         transfer.clear();
         transfer.disk = sync_disk;
+        transfer.begun_in = self.sim.phase();
         self.take_modified(List::Sync, true, false, &mut transfer);
         self.take_modified(List::Modified, sync_disk.is_some(), count_down, &mut transfer);
         // The order is unambiguous: no two buffers of a device hold the same block.
@@ -195,8 +199,8 @@ impl Bdbuf {
         transfer.request.clear();
         transfer.request.extend_from_slice(&rest[..count]);
         transfer.next += count;
-        transfer.is_of_setup = self.take_marks_of_setup(disk, &transfer.request);
-        let _of_setup = self.sim.because_of_setup_if(transfer.is_of_setup);
+        transfer.was_left = self.count_left(disk, &transfer);
+        let _of_setup = self.sim.because_left_if(transfer.was_left);
         let (result, service, end_ns) = self.start_transfer(disk, true, &transfer.request);
         transfer.succeeded = result.is_ok();
         self.tasks.all[task].transfer = transfer;
@@ -211,12 +215,11 @@ impl Bdbuf {
         }
     }
 
-    /// Counts the bytes of a request that were left by the setup, and removes the marks from its buffers. Returns
-    /// `true` when all buffers of the request had the mark.
-    fn take_marks_of_setup(&mut self, disk: DiskId, request: &[u32]) -> bool {
+    /// Counts the bytes of its request that an earlier phase of the run left. Returns whether it left all of it.
+    fn count_left(&mut self, disk: DiskId, &Transfer { begun_in, ref request, .. }: &Transfer) -> bool {
         let block_bytes = self.disks[usize::from(disk.0)].block_bytes as u64;
-        let marked = |&&buffer: &&u32| std::mem::take(&mut self.buffers.get_mut(buffer).is_of_setup);
-        let count = request.iter().filter(marked).count();
+        let was_left = |&&buffer: &&u32| self.buffers.get(buffer).changed_in < begun_in;
+        let count = request.iter().filter(was_left).count();
         self.counts.of_setup_bytes += count as u64 * block_bytes;
         count == request.len()
     }

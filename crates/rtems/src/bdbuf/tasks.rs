@@ -289,10 +289,10 @@ impl Bdbuf {
         match (what, busy) {
             (Waiting::Device(_), _) => self.sim.pass_beside(at_ns, slices),
             (_, Some(task)) => {
-                let is_of_setup = task.transfer.is_of_setup;
+                let was_left = task.transfer.was_left;
                 let (task, reason) = task.role.cause();
                 let _turn = self.sim.run_as(task);
-                let _of_setup = self.sim.because_of_setup_if(is_of_setup);
+                let _of_setup = self.sim.because_left_if(was_left);
                 let _why = self.sim.because(reason);
                 self.sim.pass_beside(at_ns, slices);
             }

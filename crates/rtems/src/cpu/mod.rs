@@ -114,7 +114,7 @@ impl Cpu {
     }
 
     /// Charges for the program fio preparing a request and accounting for it.
-    pub fn job_computes(&mut self) {
+    pub fn prepare_request(&mut self) {
         if let Some(priced) = &mut self.priced {
             let duration_ns = priced.whole_ns(|priced| priced.costs.fio_request_ps);
             self.sim.program_computes(duration_ns);

@@ -225,9 +225,8 @@ pub trait FileSystem {
         0
     }
 
-    /// A measurement begins; see [`ffslab_fs::FileSystem::measurement_begins`]. Blocks in the block cache are not
-    /// counted here; the cache counts them itself.
-    fn measurement_begins(&mut self) -> Unwritten {
+    /// See [`ffslab_fs::FileSystem::unwritten`]. Blocks in the block cache are not counted here; the cache counts them itself.
+    fn unwritten(&mut self) -> Unwritten {
         Unwritten::default()
     }
 

@@ -62,12 +62,11 @@ impl Libio {
         self.mounts.iter().flatten().map(|mount| mount.fs.memory_blocks()).sum()
     }
 
-    /// Marks everything that is not on the media yet as left by the setup of an experiment, because a measurement
-    /// begins.
-    pub fn measurement_begins(&mut self) -> Unwritten {
-        let mut left = Unwritten { buffered_bytes: self.cache.measurement_begins(), ..Unwritten::default() };
+    /// What is not on the media yet.
+    pub fn unwritten(&mut self) -> Unwritten {
+        let mut left = Unwritten { buffered_bytes: self.cache.unwritten_bytes(), ..Unwritten::default() };
         for mount in self.mounts.iter_mut().flatten() {
-            let of_fs = mount.fs.measurement_begins();
+            let of_fs = mount.fs.unwritten();
             left.inodes += of_fs.inodes;
             left.buffered_bytes += of_fs.buffered_bytes;
         }

@@ -36,7 +36,7 @@ impl Device {
     /// Erases a block that was given back (`__erase_worker`).
     pub fn erase_worker(&mut self, work: EraseWork) -> Result<(), UbiError> {
         let EraseWork { peb_number: peb, mut torture, for_setup, .. } = work;
-        let _of_setup = self.sim.because_of_setup_if(for_setup);
+        let _of_setup = self.sim.because_left_if(for_setup);
         let counted = self.erase_and_count(peb, &mut torture);
         self.erase_done(peb, counted)
     }

@@ -1,5 +1,6 @@
 //! The words that stand as values of keys.
 
+pub use crate::calls::{Advice, FallocateFlag, MapAccess};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,19 +50,6 @@ words! {
         Range = "ERANGE",
         TooBig = "E2BIG",
     }
-    /// Flags of fallocate(2).
-    FallocateFlag {
-        /// FALLOC_FL_KEEP_SIZE: the file does not grow.
-        KeepSize = "keep_size",
-        /// FALLOC_FL_PUNCH_HOLE, which needs `keep_size`: the range becomes a hole.
-        PunchHole = "punch_hole",
-        /// FALLOC_FL_ZERO_RANGE.
-        ZeroRange = "zero_range",
-        /// FALLOC_FL_COLLAPSE_RANGE: what follows moves down.
-        CollapseRange = "collapse_range",
-        /// FALLOC_FL_INSERT_RANGE: what follows moves up.
-        InsertRange = "insert_range",
-    }
     /// Flags of setxattr(2).
     XattrFlag {
         /// XATTR_CREATE: EEXIST when it exists.
@@ -90,13 +78,6 @@ words! {
         /// read(2) and write(2). Before each of them stands an lseek(2), unless the requests are sequential and the file is
         /// at the right position already.
         AtPosition = "read",
-    }
-    /// What a program does with a mapped file.
-    MapAccess {
-        /// It loads (`PROT_READ`).
-        Read = "read",
-        /// It stores (`PROT_READ`, `PROT_WRITE`).
-        Write = "write",
     }
     /// When `mmap` calls msync(2), with MS_SYNC.
     Msync {
@@ -137,16 +118,6 @@ words! {
     }
     Until {
         NoSpc = "ENOSPC",
-    }
-    /// posix_fadvise(2).
-    Advice {
-        Normal = "normal",
-        Random = "random",
-        Sequential = "sequential",
-        WillNeed = "willneed",
-        DontNeed = "dontneed",
-        /// Linux accepts it and does nothing (mm/fadvise.c of kernels before 6.3).
-        NoReuse = "noreuse",
     }
     Think {
         Keep = "keep",

@@ -4,7 +4,7 @@ use super::source::LINE_BYTES_MAX;
 use super::ROWS_MAX;
 use crate::fio::iolog::LogError;
 use crate::strace::StraceError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// A trace that cannot be used; one line: file, line number, what was expected.
@@ -87,4 +87,13 @@ pub enum RowError {
     HandleNotOpen { number: u32 },
     #[error("it is not open")]
     NotOpen,
+}
+
+/// What is wrong with a line, with its place; 0: with all of the recording.
+pub(super) fn placed(path: &Path, (line, why): (u64, RowError)) -> TraceError {
+    let (path, why) = (path.to_path_buf(), why.into());
+    match line {
+        0 => TraceError::Content { path, why },
+        line => TraceError::Line { path, line, why },
+    }
 }

@@ -1,8 +1,8 @@
 //! A recording of one file or device, replayed on a file of another name: the calls on it and nothing else.
 
-use super::error::RowError;
+use super::error::{placed, RowError, TraceError};
 use super::names::{from_text, to_text};
-use super::{placed, Call, Existing, ExistingKind, Record, Trace, TraceError};
+use super::{Call, Existing, ExistingKind, Record, Trace};
 use std::collections::BTreeSet;
 
 /// How many names an error lists.

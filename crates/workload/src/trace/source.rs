@@ -1,8 +1,7 @@
 //! The text of a recording, read from its beginning as often as needed, and line by line.
 
-use super::error::RowError;
+use super::error::{RowError, TraceError};
 use super::rows::Refused;
-use super::{Format, TraceError};
 use ffslab_text::input::{self, Input, InputKind};
 use ffslab_text::words::io_reason;
 use std::io::{BufRead, Read};
@@ -45,14 +44,6 @@ impl BufRead for Watched<'_> {
     fn consume(&mut self, bytes: usize) {
         self.text.consume(bytes);
     }
-}
-
-/// The format of a file, which its first bytes tell.
-pub(super) fn format_of(path: &Path) -> Result<Format, TraceError> {
-    let mut start = Vec::new();
-    let read = open(path)?.take(LOOK_BYTES).read_to_end(&mut start);
-    read.map_err(|e| TraceError::Unreadable { path: path.to_path_buf(), why: io_reason(&e) })?;
-    Ok(super::format_of(&String::from_utf8_lossy(&start)))
 }
 
 /// The lines of a text, with their numbers from 1.

@@ -1,10 +1,12 @@
 //! A recording of any size as batches of a table. The recording is read several times, so that memory holds only the
 //! state of its files: once for an overview, once for what must exist before the replay, once for the rows.
 
+use super::error::{placed, TraceError};
+use super::reading::{each_row, format_of_file, Format};
 use super::rows::{Maker, Survey};
 use super::source::{self, Open, Watched};
 use super::table::TraceColumns;
-use super::{each_row, placed, Existing, Format, Record, TraceError};
+use super::{Existing, Record};
 use crate::strace::{Kept, Passes};
 use std::path::Path;
 
@@ -34,7 +36,7 @@ pub fn batches(
     if !path.is_file() {
         return of_a_pipe(path, root, begin, batch);
     }
-    let format = source::format_of(path)?;
+    let format = format_of_file(path)?;
     let open: &Open = &|| Ok(Box::new(Watched { text: source::open(path)?, goes_on }));
     let passes: Box<dyn Pass> = match format {
         Format::Strace => Box::new(Passes::new(path, open, root)?),

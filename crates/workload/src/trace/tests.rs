@@ -1,4 +1,5 @@
 use super::*;
+use std::path::Path;
 
 fn parsed(text: &str) -> Trace {
     parse(Path::new("t"), text, None).unwrap()

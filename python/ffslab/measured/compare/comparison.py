@@ -50,7 +50,7 @@ class TimeRow:
 
     @property
     def session(self) -> str:
-        """For tables."""
+        """The session as tables name it."""
         return session_of(self.workload, self.record_bytes, self.run)
 
     @property
@@ -96,7 +96,7 @@ class FlashRow:
 
     @property
     def session(self) -> str:
-        """For tables."""
+        """The session as tables name it."""
         return session_of(self.workload, self.record_bytes, self.run)
 
     @property
@@ -147,7 +147,7 @@ class Comparison:
         return "tracers running in both" if self.traced else "tracers running on the board alone"
 
     def as_dict(self) -> BoardComparison:
-        """For `--json`."""
+        """The comparison as `--json` prints it."""
         return {
             "board": self.board,
             "times": [row.as_dict() for row in self.times],

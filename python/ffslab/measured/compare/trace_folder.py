@@ -38,7 +38,7 @@ class Recording:
 
     @property
     def title(self) -> str:
-        """For tables."""
+        """The session as tables name it."""
         return f"{self.workload} {self.record_bytes} run {self.run}"
 
     @property

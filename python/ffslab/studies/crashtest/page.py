@@ -12,7 +12,7 @@ from ffslab.report.page import Drawn, KeyFigure, Opening, Section, bullets, fold
 from ffslab.studies.crashtest.text import BLAMED, LEFT, blamed, done, is_of_program, to_change, verdict, where
 from ffslab.text.tables import counted, number
 
-# What a simulated cut is, for who reads the page alone.
+# What a simulated cut is, for readers of the page alone.
 MEANT = (
     "A cut is the end of the power at one program or erase of the flash: before it, in its middle, or behind it. What "
     "is left is mounted on a new machine, and the judge of the test looks at the files. Safe means: after each of "

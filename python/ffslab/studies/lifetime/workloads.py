@@ -59,7 +59,7 @@ class Workload:
 
     @classmethod
     def from_file(cls, path: Path) -> Workload:
-        """That of an experiment file."""
+        """The workload of an experiment file."""
         return cls(str(path), Experiment.from_file(path))
 
 

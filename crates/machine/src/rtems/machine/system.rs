@@ -65,8 +65,8 @@ impl Calls for Machine {
         self.libio.sleep_until(self.sim.now_ns().saturating_add(duration_ns));
     }
 
-    fn job_computes(&mut self) {
-        self.libio.cache_mut().cpu_mut().job_computes();
+    fn prepare_request(&mut self) {
+        self.libio.cache_mut().cpu_mut().prepare_request();
     }
 
     fn epoch_s(&self) -> u64 {
@@ -280,8 +280,8 @@ impl System for Machine {
         Err(self.lacks(NO_PAGE_CACHE))
     }
 
-    fn measurement_begins(&mut self) -> Unwritten {
-        self.libio.measurement_begins()
+    fn unwritten(&mut self) -> Unwritten {
+        self.libio.unwritten()
     }
 
     /// The programs of the study timed calls and whole tests, never what lies between two of them.

@@ -26,7 +26,7 @@ class Align:
         return {**pattern, "block_bytes": self.block_bytes, "place": self.place}
 
     def name(self) -> str:
-        """For people."""
+        """The pattern in words."""
         return f"read {self.place} {size_text(self.align_bytes)}"
 
 
@@ -45,7 +45,7 @@ class OpenAu:
         return {**pattern, "erase_blocks": self.erase_blocks, "is_random": self.is_random}
 
     def name(self) -> str:
-        """For people."""
+        """The pattern in words."""
         order = "any order" if self.is_random else "in order"
         return f"write {self.erase_blocks} x {size_text(self.block_bytes)} {order}"
 

@@ -56,7 +56,7 @@ def has_driver_0(evidence: Evidence) -> bool:
 
 
 def case_head(evidence: Evidence) -> list[str]:
-    """Of the table of cases."""
+    """The head of the table of cases."""
     driver = ["driver 0", "ratio"] if has_driver_0(evidence) else []
     return ["case", "kind", "published", "simulated", "ratio", "error", *driver, "quantity"]
 
