@@ -24,6 +24,7 @@ mod observer;
 mod reasons;
 mod red_black;
 mod seeded;
+mod timers;
 mod told;
 mod turns;
 pub mod units;
