@@ -244,9 +244,11 @@ impl Cpu {
             .min_by_key(|&t| self.order_of(t))
     }
 
-    /// The place among the tasks that can run: the first one is picked.
+    /// The place among the tasks that can run: the first one is picked. Where waits are sleeping no time is charged, so that run times
+    /// are often equal and say nothing.
     fn order_of(&self, task: usize) -> (i64, u64) {
-        (self.entities[task].virtual_run_ns, self.entities[task].queued)
+        let queued = if self.sleeping_wait { task as u64 } else { self.entities[task].queued };
+        (self.entities[task].virtual_run_ns, queued)
     }
 
     /// The task begins to wait for the CPU, behind those that have run as long.
