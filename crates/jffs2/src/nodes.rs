@@ -94,7 +94,7 @@ impl Store {
         self.flash.sim.copy_begins();
         self.flash.read(self.space.refs[id].offset(), node)?;
         self.flash.sim.work_of_copy(Work::NodeRead, node.len());
-        self.flash.sim.work(Work::Crc, node.len());
+        self.flash.sim.work_of_check_of_copy(node.len());
         if !is_sound(self.flash.endian, node, owner) {
             return Ok(false);
         }

@@ -77,6 +77,8 @@ pub struct Kernel {
     /// On a kernel for several CPUs a thread waits until nobody looks any more at what is to be freed, such as a closed file
     /// ([`ffslab_sim::SimConfig::grace_period_thread`]).
     pub grace_period_thread: bool,
+    /// A closed file is such a thing (`file_free` of `fs/file_table.c`, until 6.7).
+    pub frees_files_later: bool,
     /// An unmount waits until all readers have left the list of mounts, and a worker sees to that (`namespace_unlock` of
     /// `fs/namespace.c`, `synchronize_rcu_expedited`): the worker gets the CPU at once, and when it sleeps again, whoever has
     /// had the CPU least. Kernels for one CPU, and those before 6.1 that cannot be pre-empted, have nothing to wait for.
@@ -103,6 +105,7 @@ impl Default for Kernel {
             preemption: Preemption::None,
             clock_stops_when_asked: false,
             grace_period_thread: true,
+            frees_files_later: true,
             unmount_wakes_worker: false,
             name_hash: NameHash::Bytes,
         }

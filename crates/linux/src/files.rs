@@ -156,8 +156,9 @@ impl Vfs {
         for (ino, kind) in self.dentries.release(dentry) {
             self.evict_if_unused(ino, kind)?;
         }
-        // `file_free` of fs/file_table.c.
-        self.sim.frees_later();
+        if self.config.kernel.frees_files_later {
+            self.sim.frees_later();
+        }
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use crate::support;
 use ffslab_fs::causes;
 use ffslab_fs::{Errno, Ino};
 use ffslab_linux::{timed, Advice, Calls, OpenFlags, ReadAheadRules, Vfs, VfsConfig};
+use ffslab_sim::Switch;
 use std::cell::RefCell;
 use std::rc::Rc;
 use support::delayed::{delaying_with, file, pages_of, write_pages, CREATE, PAGE, SECOND_NS};
@@ -436,4 +437,21 @@ fn a_second_mount_has_a_flusher_of_its_own() {
     vfs.sleep_ns(6 * SECOND_NS);
     assert_eq!(second.borrow_mut().take_written(), [pages_of(ino, 0..2), vec![(ino, None)]].concat());
     assert!(log.borrow().written.is_empty());
+}
+
+/// The flusher's worker offers the CPU behind its work. The program that has waited for it takes it, and the worker can run until its next
+/// turn, in which it goes to sleep: so the program loses the CPU at the next tick.
+#[test]
+fn a_flusher_that_has_done_its_work_still_waits_for_the_cpu() {
+    let (mut vfs, log) = delaying();
+    file(&mut vfs, "f", 0..2_000);
+    vfs.sync().unwrap();
+    assert_eq!(log.borrow().written.last().map(|written| written.task), Some(&causes::FLUSHER));
+    let sim = vfs.sim();
+    sim.advance(2 * sim.tick_ns());
+    assert_eq!(sim.resched(), Switch::Run(&causes::FLUSHER));
+    vfs.sleep_ns(SECOND_NS);
+    let sim = vfs.sim();
+    sim.advance(2 * sim.tick_ns());
+    assert_eq!(sim.resched(), Switch::Stay, "it sleeps");
 }

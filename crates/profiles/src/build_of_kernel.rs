@@ -39,7 +39,8 @@ pub(crate) struct BuildTable {
     unmount_wakes_worker: Option<Sourced<bool>>,
     /// Whether each write(2) asks the file system for `security.capability`.
     write_looks_up_capability: Option<Sourced<bool>>,
-    /// Whether the tick is a timer among the others (CONFIG_HIGH_RES_TIMERS), behind which timers with slack wait.
+    /// Whether the tick is a timer among the others (CONFIG_HIGH_RES_TIMERS), behind which timers with slack wait, and that an idle
+    /// machine stops (CONFIG_NO_HZ_COMMON).
     pub tick_is_timer: Option<Sourced<bool>>,
     /// Names of other file systems that are unused after the boot and that `drop_caches` takes first, where it ends when it frees little
     /// more. Absent: there is always something else to free.

@@ -33,7 +33,8 @@ pub struct SimConfig {
     pub delays_are_loops: bool,
     /// The tick is a timer among others (`CONFIG_HIGH_RES_TIMERS`). They are in the order in which their ranges end, and an interrupt
     /// fires them up to the first whose range has not begun (`__hrtimer_run_queues` of `kernel/time/hrtimer.c`). The next tick is always
-    /// in front of a timer with slack, which so fires when its range ends.
+    /// in front of a timer with slack, which so fires when its range ends, unless the machine is idle and has stopped its tick
+    /// (`CONFIG_NO_HZ_COMMON`): see `timers.rs`.
     pub tick_is_timer: bool,
     /// A thread of the kernel waits until nobody looks at memory any more that is to be freed, and takes the CPU for a moment at ticks: see
     /// `grace_periods.rs`.

@@ -12,9 +12,8 @@
 //!   follows it, so that whoever wakes next has no advantage over whoever wakes after that.
 //! * At a tick the running task is asked to yield when it has used up its slice: latency period 6 ms shared by weight.
 //! * A waking task asks the running one to yield when it is ahead by more than 1 ms, scaled by its weight.
-//! * A timer may have slack (`kernel/time/hrtimer.c`): it fires with the first interrupt in its range, which is the next
-//!   tick while somebody runs, else another timer, and at the range's end in any case; only then where the tick is such a timer
-//!   itself ([`SimConfig::tick_is_timer`]).
+//! * Of two tasks that have run for equally long, the one that has waited longer is picked (`__enqueue_entity`).
+//! * Timers: see `timers.rs`.
 //! * The request takes effect at the next scheduling point (system call exit, `cond_resched`, sleep).
 //! * Before Linux 4.0 the clock of run times stops from a wake-up's request until then ([`SimConfig::clock_stops_when_asked`]).
 
@@ -54,19 +53,19 @@ const USES_PER_TURN: u64 = 2;
 const USES_PER_NICE_TURN: u64 = 1;
 
 pub struct Cpu {
-    entities: Vec<Entity>,
+    pub(crate) entities: Vec<Entity>,
     /// Turns, innermost last. The foreground is always at the bottom.
     turns: Vec<usize>,
-    tick_ns: u64,
+    pub(crate) tick_ns: u64,
     sleeping_wait: bool,
     chip_lock: ChipLock,
     charges_ticks: bool,
     keeps_slice: bool,
     /// See [`SimConfig::tick_is_timer`].
-    tick_is_timer: bool,
+    pub(crate) tick_is_timer: bool,
     /// Each tick takes time, whoever waits.
     ticks_cost: bool,
-    charged_until_ns: u64,
+    pub(crate) charged_until_ns: u64,
     clock_stops_when_asked: bool,
     /// The clock stands still since a wake-up asked the running task to yield ([`SimConfig::clock_stops_when_asked`]).
     clock_stands: bool,
@@ -82,9 +81,11 @@ pub struct Cpu {
     /// Number of uses that the foreground had made of its next turn when the background turns began.
     uses_left_over: u64,
     waiting: u32,
-    next_timer_ns: u64,
+    pub(crate) next_timer_ns: u64,
     pub(crate) grace_periods: Option<GracePeriods>,
     slice_ends: bool, // by a thread that sleeps again at once
+    /// How often a task has begun to wait.
+    queued: u64,
 }
 
 impl Cpu {
@@ -114,6 +115,7 @@ impl Cpu {
             next_timer_ns: u64::MAX,
             grace_periods: config.grace_period_thread.then(|| GracePeriods::with_ticks(tick_ns)),
             slice_ends: false,
+            queued: 0,
         }
     }
 
@@ -209,31 +211,7 @@ impl Cpu {
         }
     }
 
-    fn fire_timers(&mut self, at_ns: u64) {
-        if at_ns < self.next_timer_ns {
-            return;
-        }
-        for task in 0..self.entities.len() {
-            if self.entities[task].wake_at_ns <= at_ns {
-                self.wake(task);
-            }
-        }
-        self.find_next_timer();
-    }
-
-    fn find_next_timer(&mut self) {
-        let is_idle = !self.entities.iter().any(|e| e.runnable);
-        let fires_at = |entity: &Entity| {
-            if entity.wake_at_ns == entity.wake_by_ns || is_idle {
-                return entity.wake_by_ns;
-            }
-            let tick = entity.wake_at_ns.max(self.charged_until_ns).next_multiple_of(self.tick_ns);
-            tick.min(entity.wake_by_ns)
-        };
-        self.next_timer_ns = self.entities.iter().map(fires_at).min().unwrap_or(u64::MAX);
-    }
-
-    fn count_waiting(&mut self) {
+    pub(crate) fn count_waiting(&mut self) {
         let running = self.running();
         self.waiting = (0..self.entities.len()).filter(|&t| t != running && self.entities[t].runnable).count() as u32;
     }
@@ -263,7 +241,20 @@ impl Cpu {
         let running = self.running();
         (0..self.entities.len())
             .filter(|&t| t != running && self.entities[t].runnable)
-            .min_by_key(|&t| self.entities[t].virtual_run_ns)
+            .min_by_key(|&t| self.order_of(t))
+    }
+
+    /// The place among the tasks that can run: the first one is picked. Where waits are sleeping no time is charged, so that run times
+    /// are often equal and say nothing.
+    fn order_of(&self, task: usize) -> (i64, u64) {
+        let queued = if self.sleeping_wait { task as u64 } else { self.entities[task].queued };
+        (self.entities[task].virtual_run_ns, queued)
+    }
+
+    /// The task begins to wait for the CPU, behind those that have run as long.
+    fn queue(&mut self, task: usize) {
+        self.queued += 1;
+        self.entities[task].queued = self.queued;
     }
 
     pub fn spawn(&mut self, task: usize, nice: i8) {
@@ -293,20 +284,6 @@ impl Cpu {
         self.count_waiting();
     }
 
-    /// Lets a task sleep. `wake`: the range of time in which its timer fires; `None`: there is no timer.
-    pub fn sleep(&mut self, task: usize, wake: Option<(u64, u64)>) {
-        let entity = &mut self.entities[task];
-        if !entity.exists {
-            // The timer of a task that does not exist would never be removed.
-            return;
-        }
-        entity.runnable = false;
-        let (at_ns, by_ns) = wake.unwrap_or((u64::MAX, u64::MAX));
-        (entity.wake_at_ns, entity.wake_by_ns) = if self.tick_is_timer { (by_ns, by_ns) } else { (at_ns, by_ns) };
-        self.find_next_timer();
-        self.count_waiting();
-    }
-
     pub fn wake(&mut self, task: usize) {
         // The minimum follows a new task as soon as that runs (`enqueue_entity`, which calls `update_curr`), even if it has not had
         // any time here.
@@ -325,6 +302,8 @@ impl Cpu {
             return;
         }
         entity.runnable = true;
+        self.queued += 1;
+        entity.queued = self.queued;
         entity.is_ahead |= entity.is_unborn;
         let least = if std::mem::take(&mut entity.is_unborn) { of_new } else { floor };
         entity.virtual_run_ns = entity.virtual_run_ns.max(least);
@@ -436,6 +415,7 @@ impl Cpu {
             self.uses_left_over = uses_since % USES_PER_TURN;
         }
         self.uses_of_turn = self.uses_of_turns(task, turns_missed);
+        self.queue(self.running());
         self.turns.push(task);
         self.picked(uses);
     }
@@ -470,7 +450,9 @@ impl Cpu {
     }
 
     pub fn switch_back(&mut self, uses: u64) {
-        self.turns.pop();
+        if let Some(task) = self.turns.pop() {
+            self.queue(task);
+        }
         self.picked(uses);
         if self.turns.len() == 1 {
             self.uses_at_turn -= std::mem::take(&mut self.uses_left_over);
@@ -490,9 +472,7 @@ impl Cpu {
 
     /// The task to run while the foreground sleeps, or the instant of the next timer.
     pub fn pick_while_foreground_sleeps(&mut self) -> Result<usize, u64> {
-        let best = (0..self.entities.len())
-            .filter(|&t| self.entities[t].runnable)
-            .min_by_key(|&t| (self.entities[t].virtual_run_ns, t));
+        let best = (0..self.entities.len()).filter(|&t| self.entities[t].runnable).min_by_key(|&t| self.order_of(t));
         best.ok_or(self.next_timer_ns)
     }
 }

@@ -17,6 +17,8 @@ pub struct Entity {
     pub(crate) is_ahead: bool,
     pub(crate) weight: i64,
     pub(crate) virtual_run_ns: i64,
+    /// Which task has waited longer for the CPU: a number that grows.
+    pub(crate) queued: u64,
     /// The timer fires within this range (`wake_at_ns ..= wake_by_ns`).
     pub(crate) wake_at_ns: u64,
     pub(crate) wake_by_ns: u64,
@@ -29,6 +31,7 @@ pub const ABSENT: Entity = Entity {
     is_ahead: false,
     weight: NICE_0_WEIGHT,
     virtual_run_ns: 0,
+    queued: 0,
     wake_at_ns: u64::MAX,
     wake_by_ns: u64::MAX,
 };

@@ -25,6 +25,7 @@ mod phase;
 mod reasons;
 mod red_black;
 mod seeded;
+mod timers;
 mod told;
 mod turns;
 pub mod units;

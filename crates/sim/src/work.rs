@@ -205,6 +205,14 @@ impl Sim {
         }
     }
 
+    /// The check of such a node, which the price of a node that is moved as it is includes.
+    pub fn work_of_check_of_copy(&self, bytes: usize) {
+        if let Some(costs) = &self.0.cpu_costs {
+            let cost = if costs.copied_node.is_some() { WorkCost::default() } else { costs.of[Work::Crc as usize] };
+            self.do_work(cost, costs.power, Work::Crc, bytes);
+        }
+    }
+
     /// The beginning of such a move.
     pub fn copy_begins(&self) {
         if let Some(copied) = self.0.cpu_costs.and_then(|costs| costs.copied_node) {

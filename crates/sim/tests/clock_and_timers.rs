@@ -230,6 +230,29 @@ fn a_timer_with_slack_waits_behind_the_tick() {
     assert_ne!(busy.resched(), Switch::Stay);
 }
 
+/// An idle machine has stopped its tick, which comes for a timer that is counted in ticks, and those with slack behind it fire in the
+/// same interrupt, before it; but none that ends behind a sleep of the program.
+#[test]
+fn an_idle_machine_fires_a_timer_with_slack_at_a_tick_that_comes_for_another() {
+    let config = SimConfig { tick_rate_hz: 100, tick_is_timer: true, ..SimConfig::default() };
+    let woken = |program_sleeps_until_ns: u64| {
+        let sim = machine(config);
+        sim.spawn(&WORKER);
+        sim.sleep_until(&WORKER, 10 * MS);
+        sim.spawn(&SECOND);
+        sim.sleep_between(&SECOND, 5 * MS, 15 * MS);
+        sim.foreground_sleeps_until(program_sleeps_until_ns);
+        let mut woken = Vec::new();
+        while let Idle::Run(task) = sim.idle_next() {
+            woken.push((task.name, sim.now_ns()));
+            sim.block(task);
+        }
+        woken
+    };
+    assert_eq!(woken(35 * MS), [(SECOND.name, 10 * MS), (WORKER.name, 10 * MS)]);
+    assert_eq!(woken(14 * MS), [(WORKER.name, 10 * MS)]);
+}
+
 /// A driver that waits by the clock (`udelay`) waits no longer if a tick falls into it; work takes longer by each tick.
 #[test]
 fn a_tick_takes_no_time_of_a_wait_by_the_clock() {

@@ -144,6 +144,8 @@ pub struct KernelProfile {
     clock_stops_when_asked: Option<Sourced<bool>>,
     /// Whether a kernel for several CPUs has a thread that waits for grace periods of RCU. Absent: yes, as since 3.7.
     grace_period_thread: Option<Sourced<bool>>,
+    /// Whether a closed file waits for a grace period. Absent: yes, as until 6.6.
+    frees_files_later: Option<Sourced<bool>>,
     /// How tasks wait for the chip. Absent: a mutex, as in all kernels of today.
     chip_lock: Option<Sourced<ChipLockName>>,
     /// What its hash of a name takes at once: bytes, or little-endian words of 32 or 64 bits. Absent: bytes.
@@ -228,6 +230,7 @@ impl KernelProfile {
             chip_lock: said(&self.chip_lock).map_or(ChipLock::Mutex, ChipLock::from),
             clock_stops_when_asked: said(&self.clock_stops_when_asked).unwrap_or(false),
             grace_period_thread: said(&self.grace_period_thread).unwrap_or(true),
+            frees_files_later: said(&self.frees_files_later).unwrap_or(true),
             preemption: Preemption::None,
             unmount_wakes_worker: false,
             name_hash: said(&self.name_hash).map_or(NameHash::Bytes, NameHash::from),
