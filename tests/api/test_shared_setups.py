@@ -138,7 +138,8 @@ def test_the_store_has_the_same_runs(tmp_path: Path) -> None:
     for share in (True, False):
         store = Store(tmp_path / str(share))
         experiment.run(store=store, share_setups=share)
-        found = store.find({str(one["key"]) for one in experiment.keys()["variants"]}, 0)
+        keys = experiment.keys()
+        found = store.find({str(one["key"]) for one in keys["variants"]}, keys["requests_kept"])
         kept.append({key: one.said for key, one in found.items()})
     assert kept[0] == kept[1]
     assert len(kept[0]) == 6
@@ -157,6 +158,6 @@ def test_ctrl_c_ends_all_processes_of_a_run(tmp_path: Path) -> None:
     processes = every_child(running.pid)
     assert processes
     os.kill(running.pid, signal.SIGINT)
-    assert running.communicate(timeout=30)[1] == "ffslab: interrupted\n"
+    assert running.communicate(timeout=30)[1].endswith("ffslab: interrupted\n")
     assert running.returncode == 130
     assert not any(Path(f"/proc/{process}").exists() for process in processes)

@@ -25,9 +25,7 @@ from ffslab.studies.sweep.answers import trade_offs
 from ffslab.studies.sweep.axes import Listed, Range, axes_of
 from ffslab.studies.sweep.design import design_of
 from ffslab.studies.sweep.results import StudyResult
-from ffslab.studies.sweep.running import PIECE_POINTS_MAX, _size
 from ffslab.studies.sweep.runs import LOST
-from ffslab.studies.sweep.tasks import Ran
 from ffslab.studies.sweep.workers import LocalWorkers
 from helpers.command import FFSLAB, ROOT, SMALL, Command
 from helpers.processes import command_line, every_child, workers_of
@@ -467,22 +465,6 @@ def test_the_study_of_the_page_is_one(tmp_path: Path) -> None:
     design = design_of(Study.from_toml(text, tmp_path))
     assert design.draws == 128
     assert isinstance(design.axes[0], Listed) and isinstance(design.axes[1], Range)
-
-
-def test_points_that_share_a_setup_give_the_same_files_in_pieces_that_are_long_beside_it(tmp_path: Path) -> None:
-    setup = '[[setup]]\nstep = "fill"\nfile = "f"\nrequest_B = 200\n[[setup]]\nstep = "unlink"\nfile = "f"\n'
-    text = PLAIN.replace("[[measure]]", setup + "[[measure]]", 1)
-    axes = {"requests.count": [10, 20, 30, 40], "partition_blocks": [32, 34]}
-    study = Study.of(Experiment.from_toml(text), axes, minimise=["time_us"])
-    files = []
-    for share in (True, False):
-        study.run(store=Store(tmp_path / str(share)), share_setups=share).save(tmp_path / "out")
-        files.append(bytes_of(tmp_path / "out"))
-    assert files[0] == files[1]
-    done = Ran(b"", 2, 0, 12.0, 10.0)
-    # Each point has taken a second.
-    assert (_size(2, done), _size(2, done._replace(setup_seconds=0.0))) == (100, 2)
-    assert _size(2, done._replace(seconds=10.01)) == PIECE_POINTS_MAX
 
 
 SBATCH = """#!/bin/sh

@@ -60,9 +60,9 @@ pub struct RunResult<V = VariantSummary> {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SharedSetups {
     /// Setups from which several variants began.
-    pub setups: u64,
+    pub setups_count: u64,
     /// These variants.
-    pub variants: u64,
+    pub variants_count: u64,
     /// Time of the host that the setups took.
     pub seconds: f64,
 }

@@ -7,6 +7,8 @@
 //!
 //! Shared is only what provably is the same: a setup knows nothing of what is measured but the options of its first mount.
 
+#[cfg(target_os = "linux")]
+mod forked;
 mod groups;
 #[cfg(target_os = "linux")]
 mod lanes;

@@ -99,7 +99,7 @@ pub(crate) fn run_experiment<'py>(
         logs: result.logs.into_py_dict(py)?,
         films,
         stacks: result.stacks.map(|stacks| columns::stacks(py, &stacks)).transpose()?,
-        shared: (result.shared.setups, result.shared.variants, result.shared.seconds),
+        shared: (result.shared.setups_count, result.shared.variants_count, result.shared.seconds),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The process that makes a setup, and those of the variants that begin from it. None of them comes back to what it was forked from.
 
+use super::forked::forked;
 use super::lanes::{told_on, Message};
 use super::to_share::ToShare;
 use super::wire::Wire;
@@ -7,10 +8,8 @@ use crate::pieces::{Piece, VariantText};
 use crate::run::{measure, RunError, SetUp};
 use nix::errno::Errno;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::Signal;
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
-use nix::unistd::{fork, getppid, setpgid, ForkResult, Pid};
+use nix::unistd::{setpgid, Pid};
 use std::collections::BTreeMap;
 use std::io::{PipeReader, PipeWriter, Read};
 use std::os::fd::AsFd;
@@ -24,26 +23,6 @@ pub(super) type Request = (u32, u32);
 pub(super) const REQUEST_BYTES: usize = 8;
 /// There is no further one.
 pub(super) const NO_MORE: Request = (u32::MAX, 0);
-
-/// Forks this process. In the new one `work` runs, and it ends with that. It also ends when this one does.
-///
-/// Errors: the system has no more processes.
-#[allow(unsafe_code)]
-pub(super) fn forked(work: impl FnOnce()) -> nix::Result<Pid> {
-    let parent = Pid::this();
-    // SAFETY: in the new process only the thread of this call goes on. It is forked while no other thread holds a lock that it could wait
-    // for (`Quiet`; the memory allocator of glibc takes care of its own), calls nothing of Python, and ends without any destructor
-    // of what belongs to the old process.
-    match unsafe { fork() }? {
-        ForkResult::Parent { child } => Ok(child),
-        ForkResult::Child => {
-            let ends_with_parent = set_pdeathsig(Signal::SIGKILL).is_ok() && getppid() == parent;
-            let worked = ends_with_parent && catch_unwind(AssertUnwindSafe(work)).is_ok();
-            // SAFETY: ends the process, without what Python and others have registered for its end.
-            unsafe { nix::libc::_exit(i32::from(!worked)) }
-        }
-    }
-}
 
 /// Makes the setup of the variant that is asked for first, and lets this and the others begin from it until nobody asks any more.
 pub(super) fn work(to_share: &ToShare, requests: &PipeReader, lanes: &[PipeWriter]) {

@@ -1,5 +1,6 @@
 //! Hands out variants to the processes that have made their setups, and gathers the answers.
 
+use super::forked::forked;
 use super::lanes::{Answering, Message};
 use super::nursery::{self, Request, NO_MORE};
 use super::to_share::{Answers, ToShare};
@@ -141,7 +142,7 @@ impl Course<'_> {
         let (asked, requests) = io::pipe().ok()?;
         let mut process = None;
         (self.to_share.quiet)(&mut || {
-            process = nursery::forked(|| nursery::work(self.to_share, &asked, &self.writers)).ok();
+            process = forked(|| nursery::work(self.to_share, &asked, &self.writers)).ok();
         });
         let process = process?;
         // The new process does the same: whoever of the two comes first.
@@ -234,9 +235,9 @@ impl Course<'_> {
             Message::Nothing => None,
         };
         if let Some(nursery) = self.nurseries[number].as_mut().filter(|_| answer.is_some()) {
-            self.shared.variants += 1;
+            self.shared.variants_count += 1;
             if !std::mem::replace(&mut nursery.is_shared, true) {
-                self.shared.setups += 1;
+                self.shared.setups_count += 1;
                 self.shared.seconds += nursery.setup_seconds;
             }
         }
