@@ -122,6 +122,7 @@ class _Ran(TypedDict):
     logs: dict[str, str]
     films: dict[str, Columns]
     stacks: Columns | None
+    shared: tuple[int, int, float]
 
 def run_experiment(
     experiment: _Experiment,
@@ -134,6 +135,7 @@ def run_experiment(
     any_size: bool = False,
     tell: Callable[[str], object] | None = None,
     observe: tuple[str | PathLike[str] | None, int] | None = None,
+    share_setups: bool = True,
 ) -> _Ran:
     """What an experiment did.
 
@@ -142,7 +144,8 @@ def run_experiment(
     is one part of a larger one, without the variants at these positions, whose results are known, and without what
     is said of repetitions; it may hold failures alone. `any_size`: however many calls it makes, they are meant. `tell`
     gets what a large experiment takes, before it runs. `observe`: the file of a timeline, and of how many calls one is
-    drawn.
+    drawn. `share_setups`: those that variants have in common are run once; `shared` has their number, that of the
+    variants, and what the setups took in seconds.
     """
 
 def live_experiment(

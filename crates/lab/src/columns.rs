@@ -1,6 +1,6 @@
 //! Results as columns, from which tables are made: in Python, and as files of Parquet.
 
-use crate::requests::{place_in, CallOp, RequestLog};
+use crate::requests::{CallOp, RequestLog};
 use crate::run::Outcome;
 use crate::slowest::Cause;
 use crate::table::{Column, Columns};
@@ -31,8 +31,8 @@ pub struct RequestColumns {
     pub latency_us: Vec<f64>,
     /// What took longest of each call: positions in `causes`.
     pub cause_index: Vec<u16>,
-    /// `None` stands for calls that took no time.
-    pub causes: Vec<Option<Cause>>,
+    /// Names of task and reason; both are empty for calls that took no time.
+    pub causes: Vec<(&'static str, &'static str)>,
     pub cause_us: Vec<f64>,
     /// Time of chip and driver.
     pub flash_us: Vec<f64>,
@@ -45,8 +45,8 @@ pub struct RequestColumns {
 #[derive(Clone, Debug, Default)]
 pub struct BlockColumns {
     /// Each variant with the number of its rows, which stand together.
-    variants: Vec<(String, u32)>,
-    rows: Vec<BlockRow>,
+    pub(crate) variants: Vec<(String, u32)>,
+    pub(crate) rows: Vec<BlockRow>,
 }
 
 /// An erase block of a variant.
@@ -68,35 +68,71 @@ pub struct BlockRow {
 }
 
 impl RequestColumns {
-    /// Adds the rows of a variant.
-    pub fn extend(&mut self, variant: &str, log: RequestLog) {
+    /// The rows of a variant.
+    pub fn of(variant: &str, log: RequestLog) -> RequestColumns {
         let in_us = |column: Vec<u64>| column.into_iter().map(ns_to_us).collect::<Vec<f64>>();
-        let first_file = self.file_names.len() as u32;
-        self.variant_index.extend(std::iter::repeat_n(self.variant_names.len() as u32, log.len()));
-        self.variant_names.push(variant.to_string());
-        self.file.extend(log.file.iter().map(|&file| first_file + file));
-        self.file_names.extend(log.file_names);
-        if let Some(of) = log.of_programs {
-            // All variants have the same ones.
-            self.program_names = of.names;
-            append(&mut self.program_index, of.program_index);
-            append(&mut self.waited_us, in_us(of.waited_ns));
+        let of_programs = log.of_programs.unwrap_or_default();
+        let names = |cause: &Option<Cause>| cause.map_or(("", ""), |(task, reason)| (task.name, reason.name));
+        RequestColumns {
+            variant_index: vec![0; log.step.len()],
+            variant_names: vec![variant.to_string()],
+            step: log.step,
+            i: log.i,
+            op: log.op,
+            file: log.file,
+            file_names: log.file_names,
+            program_index: of_programs.program_index,
+            program_names: of_programs.names,
+            waited_us: in_us(of_programs.waited_ns),
+            offset_bytes: log.offset_bytes,
+            bytes: log.bytes,
+            start_us: in_us(log.start_ns),
+            latency_us: in_us(log.latency_ns),
+            cause_index: log.cause_index,
+            causes: log.causes.iter().map(names).collect(),
+            cause_us: in_us(log.cause_ns),
+            flash_us: in_us(log.flash_ns),
+            page_reads: log.page_reads,
+            page_programs: log.page_programs,
+            erases: log.erases,
         }
-        append(&mut self.step, log.step);
-        append(&mut self.i, log.i);
-        append(&mut self.op, log.op);
-        append(&mut self.offset_bytes, log.offset_bytes);
-        append(&mut self.bytes, log.bytes);
-        append(&mut self.start_us, in_us(log.start_ns));
-        append(&mut self.latency_us, in_us(log.latency_ns));
+    }
+
+    /// Adds the rows of a variant.
+    pub fn append(&mut self, of: RequestColumns) {
+        let (first_variant, first_file) = (self.variant_names.len() as u32, self.file_names.len() as u32);
+        self.variant_index.extend(of.variant_index.iter().map(|&variant| first_variant + variant));
+        self.variant_names.extend(of.variant_names);
+        self.file.extend(of.file.iter().map(|&file| first_file + file));
+        self.file_names.extend(of.file_names);
+        if !of.program_names.is_empty() {
+            // All variants have the same ones.
+            self.program_names = of.program_names;
+        }
+        append(&mut self.program_index, of.program_index);
+        append(&mut self.waited_us, of.waited_us);
+        append(&mut self.step, of.step);
+        append(&mut self.i, of.i);
+        append(&mut self.op, of.op);
+        append(&mut self.offset_bytes, of.offset_bytes);
+        append(&mut self.bytes, of.bytes);
+        append(&mut self.start_us, of.start_us);
+        append(&mut self.latency_us, of.latency_us);
         // The variants of a run have their causes in common.
-        let places: Vec<u16> = log.causes.iter().map(|&cause| place_in(&mut self.causes, cause)).collect();
-        self.cause_index.extend(log.cause_index.iter().map(|&cause| places[cause as usize]));
-        append(&mut self.cause_us, in_us(log.cause_ns));
-        append(&mut self.flash_us, in_us(log.flash_ns));
-        append(&mut self.page_reads, log.page_reads);
-        append(&mut self.page_programs, log.page_programs);
-        append(&mut self.erases, log.erases);
+        let place = |&cause: &(&'static str, &'static str)| {
+            let known = self.causes.iter().position(|known| *known == cause);
+            known.unwrap_or_else(|| {
+                self.causes.push(cause);
+                self.causes.len() - 1
+            }) as u16
+        };
+        let places: Vec<u16> = of.causes.iter().map(place).collect();
+        self.cause_index.extend(of.cause_index.iter().map(|&cause| places[cause as usize]));
+        append(&mut self.cause_us, of.cause_us);
+        append(&mut self.flash_us, of.flash_us);
+        append(&mut self.page_reads, of.page_reads);
+        append(&mut self.page_programs, of.page_programs);
+        append(&mut self.erases, of.erases);
     }
 }
 
@@ -105,8 +141,7 @@ impl From<RequestColumns> for Columns {
     fn from(of: RequestColumns) -> Columns {
         let positions = |column: Vec<u16>| column.into_iter().map(u32::from).collect();
         let ops = CallOp::ALL.iter().map(|op| op.name().to_string()).collect();
-        let names = |cause: &Option<Cause>| cause.map_or(("", ""), |(task, reason)| (task.name, reason.name));
-        let (tasks, reasons): (Vec<_>, Vec<_>) = of.causes.iter().map(names).unzip();
+        let (tasks, reasons): (Vec<_>, Vec<_>) = of.causes.into_iter().unzip();
         let texts = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
         let causes: Vec<u32> = positions(of.cause_index);
         let mut columns = vec![
@@ -176,6 +211,12 @@ impl BlockColumns {
     /// Those of all variants, one after the other.
     pub fn rows(&self) -> &[BlockRow] {
         &self.rows
+    }
+
+    /// Adds the rows of a variant.
+    pub fn append(&mut self, mut of: BlockColumns) {
+        self.variants.append(&mut of.variants);
+        append(&mut self.rows, of.rows);
     }
 
     /// Adds the rows of a variant: one of each block whose erases the medium counts.

@@ -7,84 +7,23 @@ use crate::estimate::{self, Estimate, CALLS_MAX};
 use crate::experiment::{Experiment, Variant};
 use crate::film::FILM;
 use crate::observed::{Observe, Observed, Parts, StackColumns};
+use crate::pieces::{Piece, Told, VariantText};
 use crate::probe_log::has_nand;
+use crate::ready::{Ready, States};
 use crate::repeats::{repeated, Ran};
 use crate::requests::rows_of_a_variant;
-use crate::result::{FailedVariant, RunResult, Summary, VariantSummary};
-use crate::run::{check_saves, run, Outcome, Plan, RunError, Watch};
+use crate::result::{RunResult, SharedSetups, Summary};
+use crate::run::{check_saves, run, Plan, RunError};
+use crate::shared::{self, Quiet, ToShare};
 use crate::state::{check_steps, Recipe, StateCache};
 use crate::threads::{on_threads, threads_of};
 use crate::traces::{ReadParquet, Traces};
-use ffslab_machine::spec::{MachineSpec, State};
+use ffslab_machine::spec::MachineSpec;
 use ffslab_machine::{MachineError, StackTable};
-use ffslab_system::System;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// A variant whose stack has been checked, so that it can run.
-pub(crate) struct Ready<'a> {
-    pub(crate) variant: &'a Variant,
-    spec: MachineSpec,
-    /// The keys of the stack, in which the values of the board are filled in.
-    pub(crate) keys: StackTable,
-    /// Number of its initial state in [`Recipes`]. `None`: it starts from an erased partition.
-    pub(crate) state: Option<usize>,
-}
-
-impl Ready<'_> {
-    fn run(
-        &self,
-        (traces, states): (&Traces, &States),
-        rows_max: usize,
-        observed: Option<&Observed>,
-        watch: &mut Watch,
-    ) -> Result<Outcome, RunError> {
-        self.planned(traces, states, rows_max, |system, plan| run(system, &Plan { observed, ..*plan }, watch))
-    }
-
-    /// Builds the machine, and gives it away with what is to be run on it.
-    pub(crate) fn planned<R>(
-        &self,
-        traces: &Traces,
-        states: &States,
-        rows_max: usize,
-        run: impl FnOnce(Box<dyn System>, &Plan) -> Result<R, RunError>,
-    ) -> Result<R, RunError> {
-        let variant = self.variant;
-        let state = self.state.and_then(|number| states.get(&number));
-        let system = self.spec.build(state)?;
-        let plan = Plan {
-            setup: &variant.setup,
-            measure: &variant.measure,
-            programs: &variant.programs,
-            main_steps: (None, variant.measure.len() - 1),
-            seed: variant.seed,
-            traces,
-            content_position_bytes: state.map_or(0, |state| state.content_position_bytes),
-            probe_logs: variant.probe_logs,
-            observed: None,
-            film: variant.film,
-            settles: variant.settles,
-            pace: self.spec.program(),
-            rows_max,
-        };
-        run(system, &plan)
-    }
-
-    /// What is told of the variant when a step of it could not be done.
-    pub(crate) fn failed(&self, error: String) -> FailedVariant {
-        let Variant { name, axes, .. } = self.variant;
-        FailedVariant { name: name.clone(), axes: axes.iter().cloned().collect(), stack: self.keys.clone(), error }
-    }
-
-    /// Number of calls that the variant makes, as far as its steps tell. The calls that make its initial state are not
-    /// counted.
-    fn calls(&self, traces: &Traces) -> u64 {
-        estimate::calls(self.variant.steps(), traces, self.spec.medium_bytes())
-    }
-}
 
 /// The initial states that the variants need. Each state is there once, in the order in which the variants use them
 /// first.
@@ -133,9 +72,6 @@ impl<'a> Recipes<'a> {
         wanted.into_par_iter().with_max_len(1).map(one).collect()
     }
 }
-
-/// Initial states by their numbers in [`Recipes`].
-pub(crate) type States = BTreeMap<usize, State>;
 
 /// An experiment that has been checked as far as possible before its first variant runs.
 pub(crate) struct Checked<'a> {
@@ -284,6 +220,9 @@ pub struct Given<'a> {
     pub observe: Option<&'a Observe>,
     /// Is called with an estimate of what a large experiment takes, before it runs.
     pub tell: Option<&'a dyn Fn(&str)>,
+    /// Setups that variants have in common are run once, in processes that are forked with its leave. Only of use to
+    /// [`run_experiment_as_text`]. `None`: each variant runs its own one.
+    pub quiet: Option<&'a Quiet<'a>>,
 }
 
 /// As [`run_experiment`], with what the caller already has.
@@ -294,52 +233,115 @@ pub fn run_experiment_with(
     given: Given,
     progress: &(dyn Fn(f64) -> bool + Sync),
 ) -> Result<RunResult, LabError> {
+    run_as(written, file_name, (base_dir, given), progress, |_, _| Ok(None))
+}
+
+/// The same for who only hands the result on: variants that have a setup in common run it once.
+pub fn run_experiment_as_text(
+    written: &Written,
+    file_name: &str,
+    base_dir: &Path,
+    given: Given,
+    progress: &(dyn Fn(f64) -> bool + Sync),
+) -> Result<RunResult<VariantText>, LabError> {
+    run_as(written, file_name, (base_dir, given), progress, |to_share, report| shared::run(to_share, report).map(Some))
+}
+
+/// Gets the calls that a variant has made, and says whether to go on.
+type Report<'a> = dyn FnMut(usize, Option<u64>) -> bool + 'a;
+/// What variants have left, by place, as far as they ran together.
+type Together<T> = Option<(Vec<Option<Result<Piece<T>, RunError>>>, SharedSetups)>;
+
+fn run_as<T: Told>(
+    written: &Written,
+    file_name: &str,
+    (base_dir, given): (&Path, Given),
+    progress: &(dyn Fn(f64) -> bool + Sync),
+    together: impl FnOnce(&ToShare, &mut Report) -> Result<Together<T>, RunError>,
+) -> Result<RunResult<T>, LabError> {
     let (cache, tell, jobs, all_run) = (given.cache, given.tell, given.jobs, given.known.is_none());
-    let observe = given.observe;
+    let (observe, quiet) = (given.observe, given.quiet);
     let experiment = Experiment::read(written, file_name, given.change)?;
-    let several = experiment.variants.len() > 1;
-    let Checked { ready, to_run, recipes, traces, rows_max, estimate } =
-        check(&experiment, file_name, base_dir, given)?;
+    let checked = check(&experiment, file_name, base_dir, given)?;
+    let Checked { ready, to_run, recipes, traces, rows_max, estimate } = &checked;
     if let Some(tell) = tell.filter(|_| estimate.is_large()) {
         tell(&format!("{}: {}", experiment.title, estimate.text()));
     }
     let running: Vec<&Ready> = to_run.iter().map(|&number| &ready[number]).collect();
-    let total = running.iter().map(|ready| ready.calls(&traces)).fold(1, u64::saturating_add);
+    let total = running.iter().map(|ready| ready.calls(traces)).fold(1, u64::saturating_add);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let titles = running.iter().map(|ready| ready.variant.name.as_str());
     let (parts, observed) = observe.map(|observe| Parts::of(observe, titles)).unzip();
-    let run = |place: usize, ready: &Ready, states: &States| {
+    let go_on = |more: u64| {
+        let done = done.fetch_add(more, Ordering::Relaxed) + more;
+        if !progress((done as f64 / total as f64).min(1.0)) {
+            stop.store(true, Ordering::Relaxed);
+        }
+        !stop.load(Ordering::Relaxed)
+    };
+    let ran = |place: usize, ready: &Ready, states: &States| {
         let mut counted = 0;
         let observed = observed.as_ref().map(|observed: &Vec<Observed>| &observed[place]);
-        ready.run((&traces, states), rows_max, observed, &mut |calls| {
-            done.fetch_add(calls.saturating_sub(counted), Ordering::Relaxed);
-            counted = calls;
-            let share = done.load(Ordering::Relaxed) as f64 / total as f64;
-            if !progress(share.min(1.0)) {
-                stop.store(true, Ordering::Relaxed);
-            }
-            !stop.load(Ordering::Relaxed)
-        })
+        let watch = &mut |calls: u64| go_on(calls.saturating_sub(std::mem::replace(&mut counted, calls)));
+        let done = ready.planned(traces, states, *rows_max, |system, plan| {
+            let plan = Plan { observed, ..*plan };
+            run(system, &plan, watch)
+        });
+        done.map(|outcome| Piece::of(ready, outcome))
     };
-    let outcomes = on_threads(jobs, || {
-        let wanted = running.iter().filter_map(|ready| ready.state).collect();
-        let states = recipes.states(&wanted, cache, &|| progress(0.0))?;
-        let each = running.par_iter().enumerate().with_max_len(1);
-        Ok(each.map(|(place, ready)| run(place, ready, &states)).collect::<Vec<_>>())
-    })?;
-    let outcomes = outcomes.map_err(|error| match error {
+    let at_all = |error| match error {
         RunError::Step(text) => LabError::Input(format!("{file_name}: {text}")),
         RunError::Interrupted => LabError::Interrupted,
+    };
+    let wanted: BTreeSet<usize> = running.iter().filter_map(|ready| ready.state).collect();
+    let states = match wanted.is_empty() {
+        true => States::default(),
+        false => on_threads(jobs, || recipes.states(&wanted, cache, &|| progress(0.0)))?.map_err(at_all)?,
+    };
+    let mut counted = vec![0; running.len()];
+    let mut report = |place: usize, calls: Option<u64>| {
+        let calls = calls.unwrap_or(counted[place]).max(counted[place]);
+        go_on(calls - std::mem::replace(&mut counted[place], calls))
+    };
+    let shared = quiet.map(|quiet| {
+        let (running, states, observed) = (&running[..], &states, observed.as_deref());
+        let to_share =
+            ToShare { running, traces, states, rows_max: *rows_max, observed, jobs: threads_of(jobs), quiet };
+        together(&to_share, &mut report)
+    });
+    let shared = shared.transpose().map_err(at_all)?.flatten();
+    let (answers, shared) = shared.unwrap_or_else(|| (running.iter().map(|_| None).collect(), SharedSetups::default()));
+    let outcomes: Vec<Result<Piece<T>, RunError>> = on_threads(jobs, || {
+        let each = answers.into_par_iter().enumerate().with_max_len(1);
+        each.map(|(place, answer)| answer.unwrap_or_else(|| ran(place, running[place], &states))).collect()
     })?;
-    let mut summaries = Vec::with_capacity(running.len());
     parts.map_or(Ok(()), Parts::join)?;
+    let result = put_together(&experiment, &checked, outcomes, (file_name, base_dir), all_run)?;
+    if !progress(1.0) {
+        return Err(LabError::Interrupted);
+    }
+    Ok(RunResult { shared, stacks: result.stacks.filter(|_| observe.is_some()), ..result })
+}
+
+/// The result of an experiment of what its variants have left.
+fn put_together<T: Told>(
+    experiment: &Experiment,
+    Checked { ready, to_run, .. }: &Checked,
+    outcomes: Vec<Result<Piece<T>, RunError>>,
+    (file_name, base_dir): (&str, &Path),
+    all_run: bool,
+) -> Result<RunResult<T>, LabError> {
+    let several = experiment.variants.len() > 1;
+    let mut summaries = Vec::with_capacity(outcomes.len());
     let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
-    let mut stacks = observe.map(|_| StackColumns::default());
+    let mut stacks = StackColumns::default();
     let (mut images, mut logs, mut films, mut failed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut runs = Vec::new();
     let none_ends = all_run && outcomes.iter().all(|outcome| matches!(outcome, Err(RunError::Step(_))));
-    for ((&number, ready), outcome) in to_run.iter().zip(&running).zip(outcomes) {
-        let mut outcome = match outcome {
-            Ok(outcome) => outcome,
+    for (&number, outcome) in to_run.iter().zip(outcomes) {
+        let ready = &ready[number];
+        let piece = match outcome {
+            Ok(piece) => piece,
             Err(RunError::Interrupted) => return Err(LabError::Interrupted),
             Err(RunError::Step(text)) if none_ends => return Err(placed(file_name, several, ready.variant, &text)),
             Err(RunError::Step(error)) => {
@@ -348,20 +350,15 @@ pub fn run_experiment_with(
             }
         };
         let placed = |name: String| if several { format!("{}/{name}", number + 1) } else { name };
-        let saved = std::mem::take(&mut outcome.images).into_iter();
-        images.extend(saved.map(|saved| (placed(saved.file), saved.image)));
-        logs.extend(std::mem::take(&mut outcome.logs).into_iter().map(|(name, text)| (placed(name), text)));
-        films.extend(outcome.film.take().map(|film| (placed(FILM.to_string()), film)));
-        let name = &ready.variant.name;
-        if let Some((columns, rows)) = stacks.as_mut().zip(outcome.stacks.take()) {
-            columns.extend(name, rows);
-        }
-        blocks.extend(name, &outcome);
-        summaries.push(VariantSummary::of(ready.variant.into(), ready.keys.clone(), &ready.spec, &outcome));
-        requests.extend(name, outcome.requests);
-    }
-    if !progress(1.0) {
-        return Err(LabError::Interrupted);
+        images.extend(piece.images.into_iter().map(|(name, image)| (placed(name), image)));
+        logs.extend(piece.logs.into_iter().map(|(name, text)| (placed(name), text)));
+        films.extend(piece.film.map(|film| (placed(FILM.to_string()), film)));
+        piece.stacks.into_iter().for_each(|rows| stacks.append(rows));
+        blocks.append(piece.blocks);
+        requests.append(piece.requests);
+        summaries.push(piece.told);
+        let Variant { name, axes, .. } = ready.variant;
+        runs.push(Ran::with(name.clone(), axes.iter().cloned().collect(), piece.figures));
     }
     let seed = experiment.variants[0].seed;
     let keys: Vec<&StackTable> =
@@ -369,11 +366,9 @@ pub fn run_experiment_with(
     let resolved_toml = experiment.resolved(&keys, base_dir);
     let mut summary = Summary::new(&experiment.title, seed, summaries, failed);
     if experiment.runs.is_some() && all_run {
-        let runs = summary.variants.iter();
-        let runs: Vec<Ran> =
-            runs.map(|run| Ran::of(run.name.clone(), run.axes.clone(), |figure| run.figure(figure))).collect();
         let failed: Vec<_> = summary.failed.iter().map(|variant| variant.axes.clone()).collect();
         summary.repeats = repeated(&runs, &failed);
     }
-    Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs, films, stacks })
+    let (stacks, shared) = (Some(stacks), SharedSetups::default());
+    Ok(RunResult { summary, requests, blocks, resolved_toml, images, logs, films, stacks, shared })
 }

@@ -194,6 +194,19 @@ impl StackColumns {
         columns
     }
 
+    /// Adds the rows of another one.
+    pub fn append(&mut self, mut of: StackColumns) {
+        self.variant.append(&mut of.variant);
+        self.task.append(&mut of.task);
+        self.call.append(&mut of.call);
+        self.reason.append(&mut of.reason);
+        self.operation.append(&mut of.operation);
+        self.time_ns.append(&mut of.time_ns);
+        self.energy_uj.append(&mut of.energy_uj);
+        self.operations.append(&mut of.operations);
+        self.erases.append(&mut of.erases);
+    }
+
     /// Adds the rows of a variant.
     pub fn extend(&mut self, variant: &str, rows: Vec<StackRow>) {
         for StackRow { task, call, reason, frame, cost } in rows {

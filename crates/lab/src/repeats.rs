@@ -71,8 +71,18 @@ pub struct Ran {
 impl Ran {
     /// `figure`: by the name of its column what the run has.
     pub fn of(name: String, axes: Axes, figure: impl Fn(&str) -> Option<f64>) -> Ran {
-        Ran { name, axes, figures: FIGURES.iter().map(|name| figure(name)).collect() }
+        Ran::with(name, axes, figures_of(figure))
     }
+
+    /// `figures`: those of [`figures_of`].
+    pub(crate) fn with(name: String, axes: Axes, figures: Vec<Option<f64>>) -> Ran {
+        Ran { name, axes, figures }
+    }
+}
+
+/// What runs are compared by, of a run.
+pub(crate) fn figures_of(figure: impl Fn(&str) -> Option<f64>) -> Vec<Option<f64>> {
+    FIGURES.iter().map(|name| figure(name)).collect()
 }
 
 /// What runs have in common, by variants in their order. `failed`: axes of runs that came to no end, which may be of several

@@ -35,8 +35,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that [`crate::run_experiment`] returns.
 #[derive(Clone, Debug)]
-pub struct RunResult {
-    pub summary: Summary,
+pub struct RunResult<V = VariantSummary> {
+    pub summary: Summary<V>,
     pub requests: RequestColumns,
     pub blocks: BlockColumns,
     /// The experiment in TOML, with every default and every value of the board written out.
@@ -52,18 +52,32 @@ pub struct RunResult {
     pub films: Vec<(String, Columns)>,
     /// `None`: nobody has asked for them.
     pub stacks: Option<StackColumns>,
+    /// Setups that several variants had in common. It changes nothing else of the result.
+    pub shared: SharedSetups,
+}
+
+/// What was shared in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SharedSetups {
+    /// Setups from which several variants began.
+    pub setups_count: u64,
+    /// These variants.
+    pub variants_count: u64,
+    /// Time of the host that the setups took.
+    pub seconds: f64,
 }
 
 /// `summary.json`. Units stand in the key names; times are virtual.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Summary {
+#[schemars(rename = "Summary")]
+pub struct Summary<V = VariantSummary> {
     pub title: String,
     /// Version of ffslab.
     pub version: String,
     /// Random number generator of the workload.
     pub generator: &'static str,
     pub seed: u64,
-    pub variants: Vec<VariantSummary>,
+    pub variants: Vec<V>,
     /// Variants that did not come to their end, while others did. Absent: all did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<FailedVariant>,
@@ -463,8 +477,8 @@ fn step_summaries(
     summaries
 }
 
-impl Summary {
-    pub fn new(title: &str, seed: u64, variants: Vec<VariantSummary>, failed: Vec<FailedVariant>) -> Summary {
+impl<V> Summary<V> {
+    pub fn new(title: &str, seed: u64, variants: Vec<V>, failed: Vec<FailedVariant>) -> Summary<V> {
         let version = env!("CARGO_PKG_VERSION").to_string();
         Summary { title: title.to_string(), version, generator: GENERATOR, seed, variants, failed, repeats: Vec::new() }
     }

@@ -387,9 +387,9 @@ impl Session {
         let outcome = Outcome::of(system, &measured.start, measured.boundary.until(system, last), kept);
         let labels = Labels { name, axes: &axes, steps: measured.titles.clone() };
         let summary = VariantSummary::of(labels, self.keys.clone(), &self.spec, &outcome);
-        let (mut requests, mut blocks) = (RequestColumns::default(), BlockColumns::default());
+        let mut blocks = BlockColumns::default();
         blocks.extend(name, &outcome);
-        requests.extend(name, outcome.requests);
+        let requests = RequestColumns::of(name, outcome.requests);
         let stacks = self.stacks.clone().map(|rows| StackColumns::of(name, rows));
         Ok(SessionResult { summary, requests, blocks, stacks })
     }

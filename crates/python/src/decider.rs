@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use std::sync::Arc;
 
 use crate::border::{to_json, InputError};
-use crate::policy::{made_chooser, told};
+use crate::policy::{made_chooser, one_is_in_python, told};
 
 /// What a rule in Python is asked.
 #[pyclass(frozen, name = "Question", module = "ffslab._native")]
@@ -85,6 +85,7 @@ fn decision(key: &str) -> PyResult<&'static Decision> {
 /// Errors: there is no such decision, it cannot be a name, or there is one of this name.
 #[pyfunction]
 pub fn register_rule(key: &str, name: &str, make: Py<PyAny>) -> PyResult<()> {
+    one_is_in_python();
     let maker = move || -> Box<dyn Decider> {
         let choose = Python::attach(|py| made_chooser(py, &make).map_err(|error| told(py, &error)));
         Box::new(InPython { choose })

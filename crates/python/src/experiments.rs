@@ -2,7 +2,7 @@
 
 use crate::border::{read_parquet, to_json, to_python};
 use crate::given::{experiment_of, Experiment};
-use crate::{columns, watched};
+use crate::{columns, policy, watched};
 use ffslab_lab::Observe;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -27,6 +27,8 @@ pub(crate) struct Ran<'py> {
     films: Table<'py>,
     /// `None`: it was not observed.
     stacks: Option<Table<'py>>,
+    /// Setups from which several variants began, these variants, and the time that the setups took in seconds.
+    shared: (u64, u64, f64),
 }
 
 /// What is to be written down of a run: the file of the timeline, and how many calls come for one that is drawn.
@@ -40,10 +42,11 @@ pub(crate) fn observe(asked: AskedToObserve) -> Observe {
 /// `jobs`: how many variants run at once; 0: one on each core.
 /// `states`: the folder where initial states are kept, and what tells this build from others.
 /// `known`: see `ffslab_lab::Given`.
-/// `any_size`: however many calls it makes, they are meant. `observe`: what is to be written down. `tell` gets what a large experiment takes, before it runs.
+/// `any_size`: however many calls it makes, they are meant. `observe`: what is to be written down. `share_setups`: those that variants have
+/// in common are run once. `tell` gets what a large experiment takes, before it runs.
 #[allow(clippy::too_many_arguments)]
 #[pyfunction]
-#[pyo3(signature = (experiment, progress, parquet, states=None, *, jobs=0, known=None, any_size=false, tell=None, observe=None))]
+#[pyo3(signature = (experiment, progress, parquet, states=None, *, jobs=0, known=None, any_size=false, tell=None, observe=None, share_setups=true))]
 pub(crate) fn run_experiment<'py>(
     py: Python<'py>,
     #[pyo3(from_py_with = experiment_of)] experiment: Experiment,
@@ -55,6 +58,7 @@ pub(crate) fn run_experiment<'py>(
     any_size: bool,
     tell: Option<Py<PyAny>>,
     observe: Option<AskedToObserve>,
+    share_setups: bool,
 ) -> PyResult<Ran<'py>> {
     let Experiment { written, file_name, base_dir, change } = experiment;
     let observe = observe.map(self::observe);
@@ -76,8 +80,10 @@ pub(crate) fn run_experiment<'py>(
             any_size,
             observe: observe.as_ref(),
             tell: Some(&say),
+            // A forked process has no Python that could be asked.
+            quiet: (share_setups && !policy::is_any_in_python()).then_some(&watched::quietly as &ffslab_lab::Quiet),
         };
-        ffslab_lab::run_experiment_with(&written, &file_name, &base_dir, given, report)
+        ffslab_lab::run_experiment_as_text(&written, &file_name, &base_dir, given, report)
     })?
     .map_err(to_python)?;
     let films = PyDict::new(py);
@@ -93,6 +99,7 @@ pub(crate) fn run_experiment<'py>(
         logs: result.logs.into_py_dict(py)?,
         films,
         stacks: result.stacks.map(|stacks| columns::stacks(py, &stacks)).transpose()?,
+        shared: (result.shared.setups_count, result.shared.variants_count, result.shared.seconds),
     })
 }
 

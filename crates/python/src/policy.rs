@@ -10,6 +10,7 @@ use ffslab_policy::{victim_policies, AgeUnit, Candidates, Named, Pcg, Room, Vict
 use numpy::PyArray1;
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError};
 use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use crate::border::{to_json, InputError};
@@ -169,12 +170,25 @@ pub(crate) fn made_chooser(py: Python<'_>, make: &Py<PyAny>) -> PyResult<Py<PyAn
     }
 }
 
+/// Whether a policy or a rule in Python was ever made known in this process.
+static ANY_IN_PYTHON: AtomicBool = AtomicBool::new(false);
+
+/// One was made known.
+pub(crate) fn one_is_in_python() {
+    ANY_IN_PYTHON.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_any_in_python() -> bool {
+    ANY_IN_PYTHON.load(Ordering::Relaxed)
+}
+
 /// Makes a victim policy known under a name. `make` is called without arguments for each mount and returns an object with
 /// `choose(candidates)`, or a callable.
 ///
 /// Errors: it cannot be a name, or there is one of this name.
 #[pyfunction]
 pub fn register_policy(name: String, make: Py<PyAny>) -> PyResult<()> {
+    one_is_in_python();
     let of = name.clone();
     let maker = move || -> Box<dyn VictimPolicy> {
         let (choose, failure) = Python::attach(|py| match made_chooser(py, &make) {

@@ -7,10 +7,41 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{channel, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How often progress is reported and signals are looked for.
 const WAKE_EVERY: Duration = Duration::from_millis(50);
+
+/// How many long calls go on.
+static GOING_ON: Mutex<usize> = Mutex::new(0);
+
+/// One of them.
+struct GoesOn;
+
+impl GoesOn {
+    fn begins() -> GoesOn {
+        *GOING_ON.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        GoesOn
+    }
+}
+
+impl Drop for GoesOn {
+    fn drop(&mut self) {
+        *GOING_ON.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+    }
+}
+
+/// Calls `fork` while the long call from which this comes is the only one, and no other thread is in this module: it holds the GIL, and
+/// nobody can begin a call. So none of our locks is held that a forked process would wait for.
+pub fn quietly(fork: &mut dyn FnMut()) {
+    Python::attach(|_| {
+        let going_on = GOING_ON.lock().unwrap_or_else(PoisonError::into_inner);
+        if *going_on == 1 {
+            fork();
+        }
+    });
+}
 
 /// Runs `work`, handing it the progress function that the laboratory expects (share done -> go on?).
 ///
@@ -24,6 +55,7 @@ pub fn run<R: Send>(
     let share_bits = AtomicU64::new(0f64.to_bits());
     let stop = AtomicBool::new(false);
     let progress = progress.map(|callable| callable.clone().unbind());
+    let _goes_on = GoesOn::begins();
     py.detach(|| {
         // Nothing is ever sent: the channel closes when the work ends, by return or by panic.
         let (done, wait) = channel::<()>();

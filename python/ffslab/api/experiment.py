@@ -14,7 +14,7 @@ from ffslab import _native
 from ffslab.api import states
 from ffslab.api.known import run_with
 from ffslab.api.machine import Value
-from ffslab.api.run import Progress, Run, RunGiven
+from ffslab.api.run import Progress, Run, RunGiven, Shared
 from ffslab.files import films
 from ffslab.files.asked_tables import check_tables
 from ffslab.files.inputs import read_text
@@ -158,6 +158,7 @@ class Experiment:
         store: Store | None = None,
         again: bool = False,
         observe: Observe | None = None,
+        share_setups: bool = True,
     ) -> Run:
         """Simulates every variant. `progress` is called with the finished share (0 to 1) now and then. `jobs` of them
         run at once; without it one on each core. The results do not depend on it.
@@ -171,11 +172,14 @@ class Experiment:
 
         `observe`: what is to be written down meanwhile; then nothing is taken from the store.
 
+        A setup that variants have in common is run once, and each of them begins from a copy of what it left. The
+        results are the same as those without `share_setups`; `Run.shared` tells how many were shared.
+
         A variant in which a step cannot be done (a file does not fit) is one of `Run.failures`; the others run on.
 
         Raises `ffslab.InputError` (a `ValueError`) when the experiment is wrong or no variant comes to its end.
         """
-        given = RunGiven(progress, jobs or 0, any_size, tell, observe)
+        given = RunGiven(progress, jobs or 0, any_size, tell, observe, share_setups)
         again = again or observe is not None
         kept_in = Store.usual() if store is None else store
         look_also_in(Path(self.base_dir))
@@ -197,12 +201,15 @@ class Experiment:
             any_size=given.any_size,
             tell=given.tell,
             observe=None if given.observe is None else given.observe.native(),
+            share_setups=given.share_setups,
         )
-        return Run(
+        done = Run(
             msgspec.json.decode(ran["summary"]),
             *(ran["requests"], ran["blocks"], ran["resolved_toml"], ran["images"], ran["logs"], ran["stacks"]),
             films={name: films.table_of(columns) for name, columns in ran["films"].items()},
         )
+        done.shared = Shared(*ran["shared"])
+        return done
 
     def lives(
         self,

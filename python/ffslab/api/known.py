@@ -69,4 +69,6 @@ def run_with(store: Store, experiment: Variants, given: RunGiven, *, again: bool
         summary["repeats"] = cast("list[Repeated]", json.loads(_native.repeated(runs, [one["axes"] for one in failed])))
     whole = joined({name: tables[name] for name in ended}, names)
     images, logs, films = dict(whole.images), dict(whole.logs), dict(whole.films)
-    return Run(summary, whole.requests, whole.blocks, fresh.resolved_toml, images, logs, films=films)
+    done = Run(summary, whole.requests, whole.blocks, fresh.resolved_toml, images, logs, films=films)
+    done.shared = fresh.shared
+    return done

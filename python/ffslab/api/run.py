@@ -25,6 +25,15 @@ def part_of(progress: Progress | None, at: int, count: int) -> Progress | None:
     return lambda done: progress((at + done) / count)
 
 
+class Shared(NamedTuple):
+    """What was shared in a run: setups from which several variants began, and these variants. It changes no result."""
+
+    setups: int = 0
+    variants: int = 0
+    # What the setups took of the time of this machine.
+    seconds: float = 0.0
+
+
 class RunGiven(NamedTuple):
     """How an experiment is run; see `Experiment.run`. `jobs`: 0 stands for one on each core."""
 
@@ -33,6 +42,7 @@ class RunGiven(NamedTuple):
     any_size: bool = False
     tell: Callable[[str], object] | None = None
     observe: Observe | None = None
+    share_setups: bool = True
 
 
 class Run(Results):
@@ -45,7 +55,10 @@ class Run(Results):
     `logs`: what jobs wrote (`write_iolog` of fio), by file name as with images.
     `films`: what happened to each erase block (`film = true`), a table of pyarrow a variant, by file name as with
     images.
+    `shared`: the setups that variants had in common.
     """
+
+    shared = Shared()
 
     @property
     def failures(self) -> list[str]:

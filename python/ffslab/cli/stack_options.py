@@ -160,6 +160,12 @@ Yes = Annotated[
     bool, option("--yes", "Do it without asking: run more than 1,000,000,000 calls, or than its key calls_max says.")
 ]
 Again = Annotated[bool, option("--again", "Run also what the store of runs holds (docs/store.md).")]
+OwnSetups = Annotated[
+    bool,
+    option(
+        "--own-setups", "Run the setup of each variant, also where several have it in common; results are the same."
+    ),
+]
 
 
 # The options that name keys of the stack.
@@ -255,6 +261,7 @@ class RunOptions:
     jobs: Jobs = None
     yes: Yes = False
     again: Again = False
+    own_setups: OwnSetups = False
 
     def over(self, experiment: Experiment) -> Experiment:
         """The experiment with what was given in place of what its file says."""

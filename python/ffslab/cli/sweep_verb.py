@@ -60,7 +60,14 @@ def sweep(
     tell_old_form("sweep", study)
     with progress_of_parts(study.name) as show:
         workers = workers_of(scheduler, batch, how.jobs)
-        done = meant.run(workers=workers, progress=show, shard=part, any_size=how.yes, again=how.again)
+        done = meant.run(
+            workers=workers,
+            progress=show,
+            shard=part,
+            any_size=how.yes,
+            again=how.again,
+            share_setups=not how.own_setups,
+        )
     if part is not None:
         say(f"part {shard}: {len(done.runs):,} runs of {len(done.own):,} points are in the store")
         return

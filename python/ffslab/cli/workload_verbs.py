@@ -203,7 +203,13 @@ def _run(
     try:
         with progress_bar(name) as progress:
             done = experiment.run(
-                progress, jobs=how.jobs, any_size=how.yes, tell=remark, again=how.again, observe=observe
+                progress,
+                jobs=how.jobs,
+                any_size=how.yes,
+                tell=remark,
+                again=how.again,
+                observe=observe,
+                share_setups=not how.own_setups,
             )
     except InputError as error:
         raise InputError(_named_once(str(error))) from None

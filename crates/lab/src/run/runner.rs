@@ -89,6 +89,24 @@ pub(crate) struct Begun {
     pub(crate) ready_jobs: BTreeMap<usize, fio::Ready>,
 }
 
+/// Where a runner stands at the end of the setup.
+#[derive(Clone, Copy)]
+pub(crate) struct Stands {
+    start: Start,
+    settles: bool,
+    /// Calls of the setup, from which progress is reckoned on.
+    calls: u64,
+    step: u32,
+    untimed_calls: u64,
+    after_call_ns: u64,
+}
+
+impl Stands {
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls
+    }
+}
+
 impl Begun {
     /// Of the `number`th program that begins beside this one, from 1, with jobs of its own: each writes bytes of its own. Locks
     /// are the machine's.
@@ -168,6 +186,25 @@ impl<'a> Runner<'a> {
             after_call_ns: 0,
             film: None,
         }
+    }
+
+    /// One that goes on where another one stood at the end of its setup.
+    pub(crate) fn going_on(
+        system: Box<dyn System + 'a>,
+        begun: Begun,
+        stands: Stands,
+        traces: Cow<'a, Traces>,
+        watch: Box<Watch<'a>>,
+    ) -> Self {
+        let Stands { start, settles, calls, step, untimed_calls, after_call_ns } = stands;
+        let measuring = Runner::measuring(system, begun, start, traces, watch);
+        Runner { measuring: false, settles, calls, step, untimed_calls, after_call_ns, ..measuring }
+    }
+
+    /// Where it stands between two steps.
+    pub(crate) fn stands(&self) -> Stands {
+        let &Runner { start, settles, calls, step, untimed_calls, after_call_ns, .. } = self;
+        Stands { start, settles, calls, step, untimed_calls, after_call_ns }
     }
 
     /// What it holds beside the system.

@@ -10,6 +10,16 @@ const LOOK_EVERY_NS: u64 = 100_000_000;
 /// of any block.
 const IDLE_LOOKS_MAX: u32 = 6_000;
 
+/// The options of the mount with which steps begin, if they begin with one: all that a setup takes of what is measured.
+pub(crate) fn first_mount(measure: &[Step]) -> Option<&[String]> {
+    let each = measure.iter().flat_map(Step::each).filter(|step| step.inner().is_empty());
+    match { each }.find(|step| step.concerns_the_machine()) {
+        Some(Step::Mount(mount)) => Some(&mount.options),
+        Some(Step::Boot(boot)) => Some(&boot.options),
+        _ => None,
+    }
+}
+
 impl Runner<'_> {
     /// Lets time pass until no block waits, behind a step of the setup. That is the mount: what later steps leave in memory is
     /// not written back meanwhile, as it is not there yet.
@@ -30,13 +40,7 @@ impl Runner<'_> {
     /// The same where the measured steps mount an erased partition for the first time: it is mounted once before, and switched off
     /// and on. A mount that cannot be made is left to the measured steps, which tell why.
     pub(super) fn settle_before(&mut self, measure: &[Step]) -> Result<(), RunError> {
-        let each = measure.iter().flat_map(Step::each).filter(|step| step.inner().is_empty());
-        let options = match { each }.find(|step| step.concerns_the_machine()) {
-            Some(Step::Mount(mount)) => &mount.options,
-            Some(Step::Boot(boot)) => &boot.options,
-            _ => return Ok(()),
-        };
-        self.settle_erased(options)
+        first_mount(measure).map_or(Ok(()), |options| self.settle_erased(options))
     }
 
     /// Mounts an erased partition, settles it, unmounts it, and switches the machine off and on.

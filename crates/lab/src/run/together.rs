@@ -2,21 +2,21 @@
 
 use super::outcome::{Kept, OfProgram, Outcome};
 use super::phase::Boundary;
+use super::plan::Plan;
 use super::runner::{gained, Begun, RunError, Runner, Watch};
-use super::Plan;
+use super::set_up::SetUp;
 use crate::experiment::Program;
 use crate::observed::Observing;
 use crate::programs::{self, Done, Lent, Ran, ToRun};
 use crate::requests::{joined, LogOf, RequestLog};
-use ffslab_system::System;
 use ffslab_workload::Step;
 use std::borrow::Cow;
 
-/// As [`super::run`].
-pub(super) fn run(mut system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
-    let mut runner =
-        Runner::new(Box::new(Lent(&mut *system)), plan.seed, Cow::Borrowed(plan.traces), Box::new(&mut *watch));
-    let setup = plan.set_up(&mut runner)?;
+/// Runs the measured steps and the programs beside them.
+pub(super) fn measure(set_up: SetUp, plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
+    let SetUp { mut system, begun, stands, setup } = set_up;
+    let lent = Box::new(Lent(&mut *system));
+    let mut runner = Runner::going_on(lent, begun, stands, Cow::Borrowed(plan.traces), Box::new(&mut *watch));
     let mut jobs = Vec::with_capacity(plan.programs.len());
     for program in plan.programs {
         runner.prepare(&program.steps)?;

@@ -91,7 +91,7 @@ class _Work:
         # Points that differ in the axes of other workloads alone are one here.
         design = Design(axes, list(dict.fromkeys(of_points)), [], len(points))
         study = Study(experiment, axes, repeat=self.repeat, file_name=self.question.file_name)
-        course = Course(study, design, self.store, self.workers, False, self.progress)
+        course = Course(study, design, self.store, self.workers, self.progress)
         run_keys, refused = course.looked(range(len(design.points)))
         course.result(list(run_keys), run_keys)
         keys = {key for some in run_keys.values() for key in some}

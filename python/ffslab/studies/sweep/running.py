@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ffslab._native import InputError
 from ffslab.registries.profiles import look_also_in
@@ -36,12 +36,24 @@ Progress = Callable[[float, str], object]
 # A piece of work takes about so long, which is long beside handing it out and short beside a person's patience.
 PIECE_S = 1.0
 PIECE_POINTS_MAX = 256
+# Points of a piece, if it can be.
+LEAST = 2
+# A piece of points that have a setup in common takes so many times as long as that, which it runs once.
+PIECE_SETUPS = 10
 # A point that ends its worker so often is not tried again.
 LOSSES_MAX = 2
 # So many values of an axis are looked at for what the points ran on.
 VALUES_MAX = 50
 # Impossible points of which no more is looked for.
 REFUSALS_MAX = 3
+
+
+class How(NamedTuple):
+    """How points are run; see `Study.run`."""
+
+    any_size: bool = False
+    again: bool = False
+    share_setups: bool = True
 
 
 def run(
@@ -51,19 +63,18 @@ def run(
     workers: Workers | None,
     progress: Progress | None,
     shard: tuple[int, int] | None,
-    any_size: bool,
-    again: bool,
+    how: How,
 ) -> StudyResult:
     """`Study.run`."""
     design = design_of(study)
     places = list(range(len(design.points)))
     own = places if shard is None else places[shard[0] - 1 :: shard[1]]
     with at_work(workers) as crew, kept_in(store) as kept:
-        course = Course(study, design, kept, crew, any_size, progress or (lambda *_: None))
+        course = Course(study, design, kept, crew, progress or (lambda *_: None), how)
         keys, refused = course.looked(own, REFUSALS_MAX)
         if refused:
             raise course.impossible(refused, is_all=not keys)
-        return course.result(own, keys, again=again)
+        return course.result(own, keys)
 
 
 @contextmanager
@@ -101,14 +112,14 @@ class Course:
     design: Design
     store: Store
     workers: Workers
-    any_size: bool
     progress: Progress
+    how: How = field(default_factory=How)
     failed: int = field(default=0)
 
-    def result(self, own: Sequence[int], keys: dict[int, list[str]], *, again: bool = False) -> StudyResult:
-        """Runs the points `own` as far as the store does not hold them, or all of them `again`."""
+    def result(self, own: Sequence[int], keys: dict[int, list[str]]) -> StudyResult:
+        """Runs the points `own` as far as the store does not hold them, or all of them again."""
         all_keys = [key for at in own for key in keys[at]]
-        known = set() if again else self.store.has(all_keys, REQUESTS_KEPT)
+        known = set() if self.how.again else self.store.has(all_keys, REQUESTS_KEPT)
         self.ran(own, keys, known)
         self.store.make_room()
         figures = self.store.figures(all_keys, REQUESTS_KEPT)
@@ -147,7 +158,7 @@ class Course:
             return []
 
         def task(piece: list[int]) -> Task:
-            return look, (self._experiment(piece), self.any_size)
+            return look, (self._experiment(piece), self.how.any_size)
 
         lost = self._each(points, task, got, lambda: len(refused) == refusals_max)
         return keys, refused | dict.fromkeys(lost, LOST)
@@ -156,7 +167,7 @@ class Course:
         """What is said of points that cannot run; `is_all`: none was found that can."""
         first = min(refused)
         # What is wrong with the experiment itself is no matter of its points.
-        itself = look(self.study.experiment, self.any_size).refusal if is_all else None
+        itself = look(self.study.experiment, self.how.any_size).refusal if is_all else None
         if itself is not None and itself.endswith(refused[first]):
             return InputError(itself)
         many = f"{len(refused)} or more of" if len(refused) >= REFUSALS_MAX else f"{len(refused)} of"
@@ -169,6 +180,8 @@ class Course:
     def ran(self, points: Sequence[int], keys: dict[int, list[str]], known: set[str]) -> None:
         """Runs what is not known. Nothing is there afterwards of points that ended their workers."""
         left = [at for at in points if any(key not in known for key in keys[at])]
+        # Points that have their setup in common come one after the other.
+        left.sort(key=self._before_measured())
         total = sum(1 for at in points for key in keys[at])
         done = sum(1 for at in points for key in keys[at] if key in known)
         taken, began = done, time.monotonic()
@@ -189,11 +202,17 @@ class Course:
         def task(piece: list[int]) -> Task:
             of_piece = [key for at in piece for key in keys[at]]
             positions = [i for i, key in enumerate(of_piece) if key in known]
-            return run_points, (self._experiment(piece), positions, self.any_size)
+            return run_points, (self._experiment(piece), positions, self.how.any_size, self.how.share_setups)
 
         if left:
             told()
         self._each(left, task, got)
+
+    def _before_measured(self) -> Callable[[int], list[str]]:
+        """Gives the values of a point on all axes but those of measured steps."""
+        steps = {str(step.get("step")) for step in self.study.experiment.table().get("measure", [])}
+        axes = [i for i, axis in enumerate(self.design.axes) if axis.name.partition(".")[0] not in steps]
+        return lambda at: [repr(self.design.points[at][i]) for i in axes]
 
     def _experiment(self, piece: list[int]) -> Any:
         points = [self.design.points[at] for at in piece]
@@ -210,13 +229,14 @@ class Course:
         waiting, again = deque(points), deque[list[int]]()
         running: dict[Future[Any], list[int]] = {}
         losses: Counter[int] = Counter()
-        size = 1
+        # Of a single point nobody learns whether it has its setup in common with others.
+        size, pieces_each = LEAST, 2
         while waiting or again or running:
             if enough():
                 waiting.clear()
                 again.clear()
             while len(running) < self.workers.places and (waiting or again):
-                fair = -(-len(waiting) // (2 * self.workers.places))
+                fair = -(-len(waiting) // (pieces_each * self.workers.places))
                 piece = again.popleft() if again else [waiting.popleft() for _ in range(max(1, min(size, fair)))]
                 work, given = task(piece)
                 running[self.workers.submit(work, *given)] = piece
@@ -227,7 +247,8 @@ class Course:
                     case None:
                         result = future.result()
                         again.extend(got(piece, result))
-                        size = _size(len(piece), result.seconds)
+                        size = _size(len(piece), result)
+                        pieces_each = 1 if _has_large_setup(result) else 2
                     case Loss.WORKER:
                         losses.update(piece if len(piece) == 1 else [])
                         again.extend(_halves(piece) if losses[piece[0]] < LOSSES_MAX else [])
@@ -242,6 +263,13 @@ def _halves(piece: list[int]) -> list[list[int]]:
     return [piece[:middle], piece[middle:]] if middle else [piece]
 
 
-def _size(points: int, seconds: float) -> int:
-    """How many points the next piece has, after one of so many took so long."""
-    return max(1, min(PIECE_POINTS_MAX, 4 * points, round(PIECE_S * points / max(seconds, 1e-6))))
+def _has_large_setup(done: Looked | Ran) -> bool:
+    """Whether the points of a piece had a setup in common that took most of its time."""
+    return done.setup_seconds > max(PIECE_S, done.seconds / 2)
+
+
+def _size(points: int, done: Looked | Ran) -> int:
+    """How many points the next piece has, after one of so many."""
+    seconds = max(PIECE_S, PIECE_SETUPS * done.setup_seconds)
+    most = PIECE_POINTS_MAX if _has_large_setup(done) else min(PIECE_POINTS_MAX, 4 * points)
+    return max(LEAST, min(most, round(seconds * points / max(done.seconds - done.setup_seconds, 1e-6))))

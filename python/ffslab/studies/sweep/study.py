@@ -85,15 +85,18 @@ class Study(Plan):
         shard: tuple[int, int] | None = None,
         any_size: bool = False,
         again: bool = False,
+        share_setups: bool = True,
     ) -> StudyResult:
         """Runs what the store does not hold. `workers`: those of `ffslab.studies.sweep.workers`; without them a local
-        process on each core. `shard`: `(2, 5)` runs the second of five parts.
+        process on each core. `shard`: `(2, 5)` runs the second of five parts. `share_setups`: as with
+        `Experiment.run`.
 
         Raises `ffslab.InputError` before the first run when a point is impossible.
         """
-        from ffslab.studies.sweep.running import run
+        from ffslab.studies.sweep.running import How, run
 
-        return run(self, store=store, workers=workers, progress=progress, shard=shard, any_size=any_size, again=again)
+        how = How(any_size=any_size, again=again, share_setups=share_setups)
+        return run(self, store=store, workers=workers, progress=progress, shard=shard, how=how)
 
     def over(self, experiment: Experiment) -> Study:
         """The same study of an experiment that a command has changed: a key that has a value is no axis any more, and

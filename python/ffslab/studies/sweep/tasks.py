@@ -28,6 +28,7 @@ class Looked(NamedTuple):
     keys: list[list[str]]
     refusal: str | None
     seconds: float
+    setup_seconds: float = 0.0
 
 
 class Ran(NamedTuple):
@@ -37,6 +38,8 @@ class Ran(NamedTuple):
     runs: int
     failed: int
     seconds: float
+    # Of them, for setups that points had in common.
+    setup_seconds: float
 
 
 def experiment_of(
@@ -90,16 +93,17 @@ def look(experiment: Experiment, any_size: bool) -> Looked:
     return Looked([named[at : at + runs] for at in range(0, len(named), runs)], None, time.monotonic() - began)
 
 
-def run(experiment: Experiment, known: Sequence[int], any_size: bool) -> Ran:
+def run(experiment: Experiment, known: Sequence[int], any_size: bool, share_setups: bool = True) -> Ran:
     """Runs the variants of an experiment but those at the positions `known`, one after the other."""
     began = time.monotonic()
     variants = experiment.keys()["variants"]
     key_of = {variant["name"]: str(variant["key"]) for variant in variants}
-    summary = experiment.run_without(RunGiven(jobs=1, any_size=any_size), known).summary
+    done = experiment.run_without(RunGiven(jobs=1, any_size=any_size, share_setups=share_setups), known)
+    summary = done.summary
     # A point that stands in a batch twice is kept once.
     kept = {key_of[said["name"]]: KeptRun(key_of[said["name"]], summary["title"], said) for said in said_by(summary)}
     failed = len(summary.get("failed", []))
-    return Ran(part_of(list(kept.values())), len(kept), failed, time.monotonic() - began)
+    return Ran(part_of(list(kept.values())), len(kept), failed, time.monotonic() - began, done.shared.seconds)
 
 
 def begin() -> None:
