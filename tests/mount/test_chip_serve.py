@@ -1,4 +1,4 @@
-"""`ffslab chip serve`: firmware in Python and C on the bus of a part, power cuts, what a chip holds from one run to the next."""
+"""`ffslab chip serve`: firmware in Python and C on a part's bus, power cuts, what a chip holds from run to run."""
 
 from __future__ import annotations
 
@@ -31,10 +31,20 @@ class Served:
     code: int = 0
     errors: str = ""
     variant: dict[str, Any] = field(default_factory=dict)
+    wires: list[Wire] = field(default_factory=list)
+
+    def wire(self) -> Wire:
+        """A client, which stays until the end."""
+        self.wires.append(Wire(self.where))
+        return self.wires[-1]
 
     def end(self, number: int = signal.SIGTERM) -> None:
         if self.process.poll() is None:
             self.process.send_signal(number)
+        for wire in self.wires:
+            wire.close()
+        if self.process.stdout is not None and self.process.stdout.closed:
+            return
         out, self.errors = self.process.communicate(timeout=60)
         self.code = self.process.returncode
         self.variant = json.loads(out)["variants"][0] if self.code == 0 else {}
@@ -62,7 +72,7 @@ def served(folder: Path, part: str, *words: str | Path, tcp: bool = False) -> It
 @pytest.mark.parametrize("tcp", [False, True], ids=["socket", "port"])
 def test_a_firmware_drives_a_part_and_finds_what_it_wrote(tmp_path: Path, tcp: bool) -> None:
     with served(tmp_path, "w25n01gv", "--cause", "0-128K=bootloader", tcp=tcp) as server:
-        wire = Wire(server.where)
+        wire = server.wire()
         chip = SpiNand(wire)
         assert (wire.bus, chip.read_id()) == (2, b"\xef\xaa\x21")
         assert chip.erase(0) and chip.program(0, PAGE) and chip.program(1, PAGE[::-1])
@@ -80,7 +90,7 @@ def test_a_firmware_drives_a_part_and_finds_what_it_wrote(tmp_path: Path, tcp: b
 
 def test_many_requests_at_once_are_answered_in_their_order(tmp_path: Path) -> None:
     with served(tmp_path, "w25q128jv") as server:
-        wire = Wire(server.where)
+        wire = server.wire()
         sent = b"".join(wire.request(wires.SPI, b"\x9f", 3, tag=number) for number in range(5000))
         # In pieces that end anywhere.
         for at in range(0, len(sent), 7001):
@@ -89,7 +99,7 @@ def test_many_requests_at_once_are_answered_in_their_order(tmp_path: Path) -> No
         assert [answer.tag for answer in answers] == list(range(5000))
         assert {answer.data for answer in answers} == {b"\xef\x40\x18"}
         # What nobody understands is answered, and another client goes on.
-        other = Wire(server.where)
+        other = server.wire()
         assert other.ask(99).status == 1 and other.ask(wires.NAND, b"Cp").data.startswith(b"the part is on an SPI bus")
         other.line.sendall(other.request(wires.SPI, b"", 1 << 30))
         assert other.answer().status == 1
@@ -102,7 +112,7 @@ def test_a_cut_ends_the_server_and_what_is_saved_is_what_it_leaves(tmp_path: Pat
     saved, dump = tmp_path / "chip.bin", tmp_path / "dump.bin"
     small = ("--set", "chip_blocks=8")
     with served(tmp_path, "w25n01gv", *small, "--cut-after", "3", "--save", saved, "--dump", dump) as server:
-        wire = Wire(server.where)
+        wire = server.wire()
         chip = SpiNand(wire)
         assert chip.erase(0) and chip.program(0, PAGE)
         wire.spi(b"\x06")
@@ -118,7 +128,7 @@ def test_a_cut_ends_the_server_and_what_is_saved_is_what_it_leaves(tmp_path: Pat
     assert 0 < done < 2048 and torn[done:] == b"\xff" * (2048 - done)
     for image in (saved, dump):
         with served(tmp_path, "w25n01gv", *small, "--image", image) as again:
-            chip = SpiNand(Wire(again.where))
+            chip = SpiNand(again.wire())
             assert chip.read(0) == PAGE
             # The ECC of a page that was torn says so; the bytes of a plain image know nothing of it.
             assert (chip.read(1), chip.status() >> 4) == (torn, 2 if image == saved else 0)
@@ -128,7 +138,7 @@ def test_a_cut_ends_the_server_and_what_is_saved_is_what_it_leaves(tmp_path: Pat
 
 def test_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
     with served(tmp_path, "mt29f2g08abaea") as server:
-        wire = Wire(server.where)
+        wire = server.wire()
         assert wire.ask(wires.NAND, b"C\x90A\x01\x00R\x05\x00", 5).data == b"\x2c\xda\x90\x95\x06"
         # What goes on comes to its end.
         wire.ask(wires.NAND, b"C\x80A\x05\x00\x00\x00\x00\x00W\x01\x00\x00C\x10")
@@ -165,8 +175,8 @@ def test_what_cannot_be_served_says_why_in_one_line(ffslab: Command, words: tupl
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example in C, which is a client by the header."""
     program = tmp_path_factory.mktemp("wire") / "settings"
-    words = ["-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", ROOT / "examples/wire/settings.c", "-o", program]
-    subprocess.run(["cc", *words], check=True)
+    source = str(ROOT / "examples/wire/settings.c")
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", source, "-o", str(program)], check=True)
     return program
 
 

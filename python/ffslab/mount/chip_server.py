@@ -1,4 +1,4 @@
-"""`ffslab chip serve`: a simulated flash part on a socket of this computer, until a signal comes or a command has ended.
+"""`ffslab chip serve`: a simulated flash part on a socket, until a signal comes or a command has ended.
 
 What the requests mean stands in `crates/chip/src/wire`; docs/chip-serve.md describes them for who writes a client.
 """
