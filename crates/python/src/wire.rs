@@ -42,8 +42,8 @@ impl ServedChip {
         causes: Vec<(u64, u64, String)>,
         held: Option<&[u8]>,
     ) -> PyResult<ServedChip> {
-        let causes = causes.into_iter().map(|(from, end, name)| (from..end, name)).collect();
-        let wire = Wire::open(&Wanted { part, settings, id, causes }, held).map_err(refused)?;
+        let causes_by_bytes = causes.into_iter().map(|(from, end, name)| (from..end, name)).collect();
+        let wire = Wire::open(&Wanted { part, settings, id, causes_by_bytes }, held).map_err(refused)?;
         Ok(ServedChip { wire, clients: BTreeMap::new(), next: 0, answers: Vec::new() })
     }
 

@@ -45,7 +45,7 @@ pub struct Wanted {
     /// What the part says of itself; `None`: what is known of the part.
     pub id: Option<Vec<u8>>,
     /// Bytes of the chip, and the cause of what is done there.
-    pub causes: Vec<(Range<u64>, String)>,
+    pub causes_by_bytes: Vec<(Range<u64>, String)>,
 }
 
 enum Part {
@@ -83,7 +83,7 @@ impl Wire {
         let id = identity_of(wanted, &profile)?;
         let keys = keys_of(wanted, &profile)?;
         let chip = Chip::of_keys(keys, held)?;
-        let mut core = Core::new(chip, Causes::new(&wanted.causes)?)?;
+        let mut core = Core::new(chip, Causes::new(&wanted.causes_by_bytes)?)?;
         core.causes.register(&core.chip);
         core.chip.begin_step("serve")?;
         let part = part_of(&profile, &id, &mut core)?;

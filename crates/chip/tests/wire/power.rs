@@ -99,7 +99,7 @@ fn a_chip_is_what_was_held_of_it() {
 #[test]
 fn causes_come_from_addresses_and_labels() {
     let mut asked = wanted("w25q128jv");
-    asked.causes = vec![(0..0x1_0000, "bootloader".to_string())];
+    asked.causes_by_bytes = vec![(0..0x1_0000, "bootloader".to_string())];
     let mut host = Host::with(&asked, None);
     let mut erase = |host: &mut Host, place: u32| {
         host.does(ENABLE, 0);
