@@ -115,7 +115,7 @@ fn causes_come_from_addresses_and_labels() {
     erase(&mut host, 0x1_0000);
     host.waits();
     host.wire.end();
-    let causes = host.wire.result().unwrap().summary.causes;
+    let causes = host.wire.result().unwrap().summary.by_cause;
     let of =
         |name: &str| causes.iter().filter(|cause| cause.reason == name).map(|cause| cause.counts.erases).sum::<u64>();
     assert_eq!((of("bootloader"), of("update"), of("other")), (1, 1, 1));
