@@ -5,7 +5,7 @@
 
 use super::causes::Causes;
 use crate::{CallOp, Chip, ChipError};
-use ffslab_flash::{FlashError, Laws, NorFlash, NorTiming, Torn};
+use ffslab_flash::{Faults, FlashError, Laws, NorFlash, NorTiming, Torn};
 use ffslab_mtd::Nand;
 use ffslab_sim::Reason;
 
@@ -136,6 +136,15 @@ impl Core {
         if let Cells::Nor(chip) = &mut self.cells {
             *chip = chip.clone().with_timing(cells);
         }
+    }
+
+    /// Errors: blocks or pages that the chip does not have; NOR, which has no faults.
+    pub fn takes_faults(&mut self, faults: &Faults) -> Result<(), ChipError> {
+        let said = match &self.cells {
+            Cells::Nand(nand) => nand.past_driver().set_faults(faults).map_err(|error| error.to_string()),
+            Cells::Nor(_) => Err("NOR flash has none".to_string()),
+        };
+        said.map_err(|why| ChipError::Input(format!("--set faults: {why}")))
     }
 
     // ---- time ------------------------------------------------------------------------------------------------------

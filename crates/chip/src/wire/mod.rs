@@ -22,7 +22,9 @@ pub use requests::Client;
 use crate::{Chip, ChipError, MediumImage, Torn};
 use causes::Causes;
 use core::{Core, Cut};
+use ffslab_flash::Faults;
 use ffslab_lab::session::SessionResult;
+use ffslab_machine::fault_keys::FaultKeys;
 use ffslab_machine::media;
 use ffslab_profiles::{is_path, PartKind, Profile};
 use raw_nand::RawNand;
@@ -40,7 +42,7 @@ const NAND_BOARD: &str = "zero-overhead";
 pub struct Wanted {
     /// Name or file of a part's profile.
     pub part: String,
-    /// Other keys of `[stack]`: `chip_blocks`, `faults`, `ageing`.
+    /// Other keys of `[stack]`: `chip_blocks`; and `faults`.
     pub settings: toml::Table,
     /// What the part says of itself; `None`: what is known of the part.
     pub id: Option<Vec<u8>>,
@@ -85,6 +87,9 @@ impl Wire {
         let chip = Chip::of_keys(keys, held)?;
         let mut core = Core::new(chip, Causes::new(&wanted.causes_by_bytes)?)?;
         core.causes.register(&core.chip);
+        if let Some(faults) = faults_of(wanted)? {
+            core.takes_faults(&faults)?;
+        }
         core.chip.begin_step("serve")?;
         let part = part_of(&profile, &id, &mut core)?;
         Ok(Wire { core, part, name, kept: None })
@@ -244,10 +249,22 @@ fn identity_of(wanted: &Wanted, profile: &Profile) -> Result<Vec<u8>, ChipError>
     }
 }
 
+/// What is wrong with the chip: a program without a kernel has no key for it.
+///
+/// Errors: a table that says something else.
+fn faults_of(wanted: &Wanted) -> Result<Option<Faults>, ChipError> {
+    let Some(table) = wanted.settings.get("faults") else { return Ok(None) };
+    let keys: FaultKeys = table.clone().try_into().map_err(|error: toml::de::Error| {
+        wrong(format!("--set faults: {}", error.message().lines().next().unwrap_or_default()))
+    })?;
+    keys.faults().map(Some).map_err(|error| wrong(format!("--set faults: {error}")))
+}
+
 /// The keys of a machine that is nothing but the chip, all of it.
 fn keys_of(wanted: &Wanted, profile: &Profile) -> Result<toml::Table, ChipError> {
     const OURS: [&str; 7] = ["board", "part", "partition_blocks", "first_block", "erase_block_KiB", "system", "fs"];
     let mut keys = wanted.settings.clone();
+    keys.remove("faults");
     if let Some(key) = OURS.iter().find(|&&key| keys.contains_key(key)) {
         return Err(wrong(format!("--set {key}: the whole part is served, and nothing else: leave it out")));
     }

@@ -101,7 +101,7 @@ fn causes_come_from_addresses_and_labels() {
     let mut asked = wanted("w25q128jv");
     asked.causes_by_bytes = vec![(0..0x1_0000, "bootloader".to_string())];
     let mut host = Host::with(&asked, None);
-    let mut erase = |host: &mut Host, place: u32| {
+    let erase = |host: &mut Host, place: u32| {
         host.does(ENABLE, 0);
         host.does(&at(0x20, place, 3, &[]), 0);
     };

@@ -55,7 +55,8 @@ impl Cycles {
 }
 
 pub fn status(host: &mut Host) -> u8 {
-    Cycles::new().command(0x70).read(1).done_by(host)[0]
+    // With it may come that what was begun before was against the rules.
+    Cycles::new().command(0x70).read(1).on(host)[0]
 }
 
 pub fn programs(host: &mut Host, row: u32, column: u16, data: &[u8]) {
