@@ -115,6 +115,7 @@ TABLE = {
     "mount checkpoint": Promise(None),
     "card serve": Promise("summary"),
     "card cuts": Promise("card_cuts", True),
+    "chip serve": Promise("summary"),
     "profiles ls": Promise("profiles"),
     "profiles show": Promise("profile"),
     "profiles new": Promise(None),

@@ -16,6 +16,7 @@ mod labels;
 mod nor_port;
 mod parquet;
 mod results;
+pub mod wire;
 
 pub use error::ChipError;
 pub use ffslab_flash::Torn;
@@ -89,24 +90,32 @@ impl Chip {
     fn opened(stack_toml: &str) -> Result<Chip, ChipError> {
         let given: toml::Table =
             toml::from_str(stack_toml).map_err(|error| ChipError::Input(error.message().trim().to_string()))?;
-        let mut keys = match given.get("stack") {
+        let keys = match given.get("stack") {
             Some(toml::Value::Table(stack)) if given.len() == 1 => stack.clone(),
             _ => given,
         };
+        Chip::of_keys(keys, None)
+    }
+
+    /// A chip of these keys, erased or as it was when `held` was made.
+    fn of_keys(mut keys: toml::Table, held: Option<&[u8]>) -> Result<Chip, ChipError> {
         for (key, only) in [("system", SYSTEM), ("fs", NO_FS)] {
             let value = keys.entry(key).or_insert_with(|| only.into());
             if value.as_str() != Some(only) {
                 return Err(ChipError::Input(format!("{key} = {value}: leave it out, the program takes that place")));
             }
         }
-        let session = Session::new(keys.clone(), SEED, Path::new("."))?;
+        let here = Path::new(".");
+        let session = match held {
+            None => Session::new(keys.clone(), SEED, here)?,
+            Some(held) => Session::restored(keys.clone(), SEED, here, held)?,
+        };
         let mtd = session.system().mtd().cloned().ok_or(ChipError::NoFlash)?;
         ffslab_mtd::causes::register(mtd.sim());
-        let journal = None;
         Ok(Chip {
             labels: Vec::new(),
             callers: None,
-            journal,
+            journal: None,
             call: None,
             keys,
             mtd,

@@ -101,6 +101,11 @@ impl Chip {
         self.timing
     }
 
+    /// From now on no byte takes time on the bus: who sends the chip's commands knows himself how fast he is.
+    pub fn leaves_the_bus_out(&mut self) {
+        self.set_timing(Timing { bus_ps_per_byte: 0, ..self.timing });
+    }
+
     pub fn rules(&self) -> Rules {
         self.rules
     }

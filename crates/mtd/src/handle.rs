@@ -102,8 +102,8 @@ impl Mtd {
         &self.sim
     }
 
-    /// `None`: it is none, or one of another crate.
-    pub(crate) fn nor(&self) -> Option<&NorPartition> {
+    /// A NOR chip with its driver. `None`: it is none, or one of another crate.
+    pub fn nor(&self) -> Option<&NorPartition> {
         match &self.device {
             Device::Nor(nor) => Some(nor),
             Device::Nand(_) | Device::Other(_) => None,

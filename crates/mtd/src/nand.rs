@@ -2,7 +2,7 @@
 
 mod bad_blocks;
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
 use ffslab_flash::{Chip, FlashError};
@@ -94,6 +94,11 @@ impl Nand {
             core.restart();
         }
         result
+    }
+
+    /// The chip in the hands of somebody who sends it commands past this driver, which then knows nothing of what it holds.
+    pub fn past_driver(&self) -> RefMut<'_, Chip> {
+        RefMut::map(self.0.borrow_mut(), |core| &mut core.chip)
     }
 
     /// Drops everything that the driver keeps in RAM and reads the bad block marks anew, as at a restart of the system.

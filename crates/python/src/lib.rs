@@ -26,6 +26,7 @@ mod policy;
 mod session;
 mod timeline;
 mod watched;
+mod wire;
 
 use border::{to_json, to_python, InputError};
 use ffslab_lab::data::Data;
@@ -329,6 +330,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PowerCut", module.py().get_type::<session::PowerCut>())?;
     module.add_class::<session::Session>()?;
     module.add_class::<crash::CrashRecording>()?;
+    module.add_class::<wire::ServedChip>()?;
     module.add_function(wrap_pyfunction!(experiments::run_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::live_experiment, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::check_experiment, module)?)?;

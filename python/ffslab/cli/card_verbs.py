@@ -82,7 +82,7 @@ def serve(
     ] = False,
     cut_after: Annotated[
         int | None,
-        option("--cut-after WRITES", "Cut the power at this write, which is not answered, and end.", least=1),
+        option("--cut-after N", "Cut the power and end: at this write, which is not answered.", least=1),
     ] = None,
     record: Annotated[
         Path | None,

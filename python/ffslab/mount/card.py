@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import eq
 from pathlib import Path
 
 from ffslab import _native
-from ffslab._native import InputError, __version__
+from ffslab._native import InputError
 from ffslab.answers import Columns
 from ffslab.api.machine import SETTLED, Value, completed, settings_of
 from ffslab.files.inputs import open_input
-from ffslab.files.os_errors import reason
+from ffslab.mount import saved
 from ffslab.mount.nbd import PowerGoneError
 from ffslab.registries.profiles import check_known, shown
 
 # The file that is the whole device, to a bare program.
 _FILE = "disk"
-# How a saved card begins; a line of JSON follows, then what the native half has packed.
-SAVED = b"ffslab card 1\n"
+SAVED = saved.Kind(b"ffslab card 1\n", "a saved card")
 # What is written at a time: of zeroes, and of an image.
 PIECE_B = 1 << 20
-# A line that is longer is none of ours.
-LINE_MAX_B = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -136,10 +130,10 @@ class Card:
     def _made(self, wanted: Wanted, seed: int) -> tuple[_native.Session, Path | None]:
         """The machine, and the image that is yet to be written onto it."""
         keys = self.keys
-        saved = None if wanted.image is None else _saved(wanted.image)
-        if saved is None:
+        found = None if wanted.image is None else SAVED.load(wanted.image)
+        if found is None:
             return _native.Session(keys, seed, ".", SETTLED), wanted.image
-        was, held = saved
+        was, held = found
         fresh = _native.Session(keys, seed, ".", SETTLED)
         if json.loads(fresh.keys()) != was:
             raise InputError(
@@ -285,44 +279,9 @@ class Card:
 
     def save(self, file: Path) -> None:
         """Writes what the device holds, with its map and wear, to a file that is whole or not there."""
-        held = self._session.held()
-        head = {"version": __version__, "stack": self.used_keys, "crc32": _sum(self.used_keys, held)}
-        line = json.dumps(head, ensure_ascii=False).encode()
-        part = file.with_name(f"{file.name}.{os.getpid()}.part")
-        try:
-            part.write_bytes(SAVED + line + b"\n" + held)
-            part.replace(file)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise InputError(f"--save {file}: {reason(error)}") from None
+        SAVED.save(file, self.used_keys, self._session.held())
 
     def result(self) -> tuple[str, Columns, Columns]:
         """A variant of the summary (JSON), columns of requests and of erase blocks."""
         summary, requests, blocks, _ = self._session.result("base", "{}")
         return summary, requests, blocks
-
-
-def _saved(file: Path) -> tuple[Mapping[str, object], bytes] | None:
-    """Keys and content of a saved card; `None`: it is none, but a plain image."""
-    with open_input(file, "image") as opened:
-        if (begins := opened.read(len(SAVED))) != SAVED:
-            # No image begins nearly so by chance: what was meant for a map would be served as data.
-            if sum(map(eq, begins, SAVED)) > len(SAVED) // 2:
-                raise InputError(f"{file}: a saved card whose first line is damaged")
-            return None
-        line = opened.readline(LINE_MAX_B)
-        try:
-            head = json.loads(line)
-            stack, wanted = head["stack"], head.get("crc32")
-            assert isinstance(stack, dict)
-        except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
-            raise InputError(f"{file}: a saved card whose second line is damaged") from None
-        held = opened.read()
-    if wanted is not None and wanted != _sum(stack, held):
-        raise InputError(f"{file}: a saved card that is damaged or cut off: its check sum is another")
-    return stack, held
-
-
-def _sum(stack: Mapping[str, object], held: bytes) -> int:
-    """The check sum of a saved card: most of its bytes are data of the host, in which no damage shows otherwise."""
-    return zlib.crc32(held, zlib.crc32(json.dumps(stack, sort_keys=True).encode()))

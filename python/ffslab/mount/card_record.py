@@ -20,8 +20,9 @@ from typing import BinaryIO
 from ffslab._native import InputError, __version__
 from ffslab.files.inputs import open_input
 from ffslab.files.os_errors import reason
-from ffslab.mount.card import LINE_MAX_B, PIECE_B, Card, Wanted
+from ffslab.mount.card import PIECE_B, Card, Wanted
 from ffslab.mount.nbd import PAYLOAD_MAX_B
+from ffslab.mount.saved import LINE_MAX_B
 
 KIND = b"ffslab card record 1\n"
 READ, WRITE, ZEROES, FLUSH, TRIM, MARK, END = range(7)

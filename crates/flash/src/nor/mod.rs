@@ -198,8 +198,12 @@ impl NorFlash {
 
     /// Sets all bits of the block that begins at `offset`, and waits for it.
     pub fn erase(&self, offset: u64) -> Result<(), FlashError> {
-        let erase_ns = self.timing.as_ref().map_or(0, |timing| timing.erase_ns);
-        self.erase_cells(offset)?;
+        self.erase_several(offset, 1, self.timing.as_ref().map_or(0, |timing| timing.erase_ns))
+    }
+
+    /// The same of several blocks with one command, which takes so long.
+    pub fn erase_several(&self, offset: u64, blocks: u32, erase_ns: u64) -> Result<(), FlashError> {
+        self.erase_cells(offset, blocks)?;
         if self.timing.is_some() {
             self.sim.count(Op::Erase, self.block_of(offset), 0, 0, erase_ns);
             self.sim.advance(erase_ns);
@@ -207,10 +211,10 @@ impl NorFlash {
         self.cells.borrow().still_on()
     }
 
-    /// The same without waiting. Until the end the chip takes no other command, unless the erase is suspended.
+    /// [`NorFlash::erase`] without waiting. Until the end the chip takes no other command, unless the erase is suspended.
     pub fn begin_erase(&self, offset: u64) -> Result<Erasing, FlashError> {
         let (block, erase_ns) = (self.block_of(offset), self.timing.as_ref().map_or(0, |timing| timing.erase_ns));
-        self.erase_cells(offset)?;
+        self.erase_cells(offset, 1)?;
         let began_ns = self.sim.now_ns();
         self.sim.count_queued(Op::Erase, block, 0, 0, began_ns, erase_ns);
         let erasing = Erasing { block, ends_at_ns: began_ns + erase_ns };
@@ -220,13 +224,14 @@ impl NorFlash {
         Ok(erasing)
     }
 
-    fn erase_cells(&self, offset: u64) -> Result<(), FlashError> {
+    fn erase_cells(&self, offset: u64, blocks: u32) -> Result<(), FlashError> {
         self.check_ready(offset)?;
         let cells = &mut *self.cells.borrow_mut();
-        let range = cells.check(offset, self.block_bytes as usize)?;
-        let block = self.block_of(offset) as usize;
+        let range = cells.check(offset, self.block_bytes as usize * blocks as usize)?;
+        let first = self.block_of(offset) as usize;
+        let erased = first..first + blocks as usize;
         if let Some(kept) = &mut cells.kept {
-            kept.push(Modification::Erase { block: block as u32 });
+            kept.extend(erased.clone().map(|block| Modification::Erase { block: block as u32 }));
         }
         match cells.power.begin() {
             Some(Torn::Nothing) => {}
@@ -234,8 +239,11 @@ impl NorFlash {
             None | Some(Torn::Complete) => cells.bytes[range].fill(0xFF),
         }
         cells.traffic.erases += 1;
-        cells.erase_counts[block] += 1;
-        cells.formatting_erases[block] += u32::from(self.sim.reason() == &FORMATTING);
+        let is_formatting = u32::from(self.sim.reason() == &FORMATTING);
+        for block in erased {
+            cells.erase_counts[block] += 1;
+            cells.formatting_erases[block] += is_formatting;
+        }
         Ok(())
     }
 

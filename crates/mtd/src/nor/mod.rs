@@ -172,6 +172,11 @@ impl NorPartition {
         Ok(NorPartition { blocks, sim, ..self.clone() })
     }
 
+    /// The chip in the hands of somebody who sends it commands past the driver.
+    pub fn past_driver(&self) -> &NorFlash {
+        &self.chip
+    }
+
     fn size_bytes(&self) -> u64 {
         u64::from(self.blocks.end - self.blocks.start) * u64::from(self.chip.block_bytes())
     }
