@@ -1,6 +1,7 @@
 //! Runs the steps of one variant or case on a system and keeps what happened.
 
 mod attributes;
+mod booting;
 mod calls;
 mod execute;
 mod facts;
