@@ -28,6 +28,7 @@ from ffslab.answers.typed_keys import (
     RenameFlag,
     RequestCalls,
     RequestOp,
+    Runs,
     ShareOf,
     Think,
     Until,
@@ -709,3 +710,32 @@ def unlink_oldest(*, dir: str, count: int | None = None, name: str | None = None
     the directory and asks when each file was changed. Of files of the same second the first by name goes.
     """
     return said_step("unlink_oldest", dir=dir, count=count, name=name)
+
+
+def stage(*, name: str, fastmap: bool | None = None, runs: Runs | None = None) -> Step:
+    """A stage of the boot begins, to which the steps up to the next one belong: the results tell of each how long it
+    took and what it read. When another program runs than before, everything in memory is gone, so the first stage
+    of a boot loader is the power on.
+    """
+    return said_step("stage", name=name, fastmap=fastmap, runs=runs)
+
+
+def read_raw(*, bytes: int | str, first_block: int) -> Step:
+    """Reads pages of the chip itself, one after the other, as an SPL reads its second part, and U-Boot an
+    environment or what `nand read` is told: bad blocks are passed over. Nothing may be mounted.
+    """
+    return said_step("read_raw", bytes=bytes, first_block=first_block)
+
+
+def ubi_read(*, volume: str, bytes: int | str | None = None) -> Step:
+    """Reads a volume of the UBI that is attached, from its begin, as `ubi read` of U-Boot does: erase block by erase
+    block, and no check sum of a static volume is looked at.
+    """
+    return said_step("ubi_read", volume=volume, bytes=bytes)
+
+
+def read_files(*, files: Sequence[str], request_B: int | str | None = None) -> Step:
+    """Opens, reads from begin to end and closes files, one after the other: a list of those that are read when a
+    system starts, or what `ubifsload` of U-Boot loads.
+    """
+    return said_step("read_files", files=files, request_B=request_B)

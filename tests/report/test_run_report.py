@@ -17,6 +17,7 @@ from ffslab.report import causes, charts, html, page, section, sweeps, variants
 from ffslab.report.charts import wants_log
 from ffslab.studies.reproduce.figures import Figure as FigureOfPaper
 from ffslab.studies.reproduce.figures import Line
+from ffslab.text.boot import boot_cells
 from helpers.command import SMALL
 
 AXES = '[axes]\nfs = ["jffs2", "yaffs2"]\nread_ahead_KiB = [128, 0]\n"requests.count" = [8, 16, 32]\n'
@@ -206,3 +207,44 @@ def test_many_lines_are_told_apart_by_hue_and_dash() -> None:
     # Of more lines than colours, too.
     plain: Any = FigureOfPaper("Many", "x", "y", [Line(str(i), [1, 2], [i, 1]) for i in range(20)]).drawn("f").data["f"]
     assert len({(line["colour"], tuple(line.get("dash", ()))) for line in plain["series"]}) == 20
+
+
+BOOT = """title = "Two stages"
+[stack]
+board = "luckfox-pico-max"
+kernel = "6.1"
+fs = "ubifs"
+partition_blocks = 64
+max_beb_per1024 = 1
+[[setup]]
+step = "mount"
+[[setup]]
+step = "umount"
+[[measure]]
+step = "stage"
+name = "U-Boot"
+runs = "u-boot"
+[[measure]]
+step = "ubi_attach"
+[[measure]]
+step = "stage"
+name = "kernel & root"
+[[measure]]
+step = "ubi_attach"
+[[measure]]
+step = "mount"
+"""
+
+
+def test_the_stages_of_a_boot_are_bars_and_rows_whose_sum_is_the_boot() -> None:
+    booted = run(BOOT)
+    head, rows = boot_cells(booted.summary["variants"])
+    assert [row[0] for row in rows] == ["U-Boot", "kernel & root", "all"]
+    shares, reads = (
+        [float(row[head.index(name)].replace(",", "")) for row in rows] for name in ("share, %", "page reads")
+    )
+    assert shares[2] == 100.0 and sum(shares[:2]) == pytest.approx(100, abs=0.1)
+    assert reads[2] == sum(reads[:2]) and reads[0] >= 3 * 64
+    text = html(booted).split("<h2>The boot</h2>")[1].split("<h2>")[0]
+    assert "kernel &amp; root: " in text and text.count("<tr>") == 1 + 3
+    assert "<h2>The boot</h2>" not in html(run(SMALL.split("[axes]")[0]))

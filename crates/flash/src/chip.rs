@@ -78,7 +78,7 @@ impl Chip {
     }
 
     /// Takes other times, and computes what the operations on a whole page then take.
-    fn set_timing(&mut self, timing: Timing) {
+    pub fn set_timing(&mut self, timing: Timing) {
         let Geometry { page_bytes, oob_bytes, .. } = self.cells.geometry;
         let page_bus_ns = bus_ns(timing, page_bytes + oob_bytes);
         let oob_bus_ns = bus_ns(timing, oob_bytes);

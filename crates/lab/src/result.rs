@@ -262,6 +262,9 @@ impl MeanSd {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StepSummary {
     pub step: String,
+    /// The stage of a boot of which it is a part. Absent: there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
     pub counts: Counts,
     /// As in the summary of the variant.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -451,9 +454,12 @@ fn step_summaries(
     let mut summaries = Vec::with_capacity(steps.len());
     let (mut counts_before, mut energy_before, mut before_ns) = (OpCounts::default(), Energy::default(), 0);
     let mut formatting_before = OpCounts::default();
+    let mut stage = None;
     for (index, (title, done)) in titles.iter().zip(steps).enumerate() {
+        stage = done.facts.stage.clone().or(stage);
         summaries.push(StepSummary {
             step: title.clone(),
+            stage: stage.clone(),
             counts: (done.counts - counts_before).into(),
             formatting: (done.formatting != formatting_before).then(|| (done.formatting - formatting_before).into()),
             elapsed_us: ns_to_us(done.elapsed_ns),

@@ -2,6 +2,7 @@
 
 mod alone;
 mod attributes;
+mod booting;
 mod calls;
 mod execute;
 mod facts;

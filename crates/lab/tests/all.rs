@@ -3,6 +3,7 @@
 
 mod ageing;
 mod boot;
+mod boot_stages;
 mod claims_readahead;
 mod compression;
 mod driver_level;

@@ -24,6 +24,7 @@ pub mod exact_micros;
 pub mod fault_keys;
 pub mod file_systems;
 pub mod flash_device;
+pub mod loaders;
 pub mod media;
 pub mod mount_options;
 pub mod mounts;

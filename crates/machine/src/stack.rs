@@ -3,6 +3,7 @@
 use crate::error::MachineError;
 use crate::exact_micros::ExactMicros;
 use crate::file_systems::{self, Settings};
+use crate::loaders::{Programs, Stage};
 use crate::media::{self, MlcSpec, PartitionSpec};
 use crate::policy_keys::Policies;
 use crate::spec::EPOCH_S;
@@ -29,6 +30,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod board_keys;
+mod boot;
 mod contents;
 mod mount;
 mod system;
@@ -54,6 +56,8 @@ pub struct StackSpec {
     /// What the partition holds at the start; `None`: it is erased.
     pub image: Option<ImageSpec>,
     pub volumes: UbiVolumes,
+    /// How the programs of a boot run.
+    pub programs: Programs,
     /// Who decides in place of the kernel.
     pub policies: Policies,
 }
@@ -99,6 +103,7 @@ impl StackSpec {
         if nor.is_some() {
             refuse_what_nor_lacks(&keys)?;
         }
+        let programs = Programs::of(&profile, spi_nand.as_ref())?;
         driver.ecc = spi_nand.as_ref().map_or(driver.ecc, Wiring::ecc);
         driver.ecc = board_keys::ecc_of(&keys, driver.ecc)?;
         driver.has_bad_block_table = keys.bad_block_table.unwrap_or(driver.has_bad_block_table);
@@ -203,6 +208,7 @@ impl StackSpec {
             program: profile.program(),
             idle_power: profile.idle_power(),
             volumes: UbiVolumes::default(),
+            programs,
             policies,
         };
         Ok((spec, keys))
@@ -328,6 +334,8 @@ pub struct Stack {
     medium: Mtd,
     ubi: Option<Ubi>,
     spec: StackSpec,
+    /// What runs, in a boot of several stages.
+    stage: Stage,
 }
 
 impl Stack {
@@ -338,7 +346,7 @@ impl Stack {
         let sim = Sim::with_costs(spec.sim, &spec.cpu_costs);
         let medium = spec.medium(&sim)?;
         let vfs = Vfs::new(sim.clone(), spec.vfs.clone());
-        Ok(Stack { sim, vfs, medium, ubi: None, spec: spec.clone() })
+        Ok(Stack { sim, vfs, medium, ubi: None, spec: spec.clone(), stage: Stage::default() })
     }
 
     /// A stack for another mount of the machine of `root`: on a partition of its own, or on a volume of the UBI there.
@@ -351,7 +359,7 @@ impl Stack {
             None => spec.holding_image(root.part_of_medium(spec.partition.blocks(), sim.clone())?)?,
         };
         let vfs = Vfs::new(sim.clone(), spec.vfs.clone());
-        Ok(Stack { sim, vfs, medium, ubi: None, spec: spec.clone() })
+        Ok(Stack { sim, vfs, medium, ubi: None, spec: spec.clone(), stage: Stage::default() })
     }
 
     /// These erase blocks of the medium, in the hands of a mount.

@@ -31,7 +31,15 @@ pub static SCRUB: Reason = Reason {
     purpose: Purpose::Cost,
 };
 
+/// What a boot loader loads from pages or volumes.
+pub static BOOT_LOADER: Reason = Reason {
+    name: "boot loader",
+    sentence: "a boot loader reads what it starts, and its environment",
+    kind: Kind::Reading,
+    purpose: Purpose::Read,
+};
+
 /// Makes the reasons known to a machine, before the first of them is given.
 pub fn register(sim: &Sim) {
-    sim.register(&[&ERASE, &ERASE_CHECK, &RECOVERY, &SCRUB]);
+    sim.register(&[&ERASE, &ERASE_CHECK, &RECOVERY, &SCRUB, &BOOT_LOADER]);
 }

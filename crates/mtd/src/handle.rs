@@ -13,6 +13,7 @@ use crate::medium::{Capabilities, Medium, MediumImage};
 use crate::nand::Nand;
 use crate::nor::NorPartition;
 use crate::partition::{NandPartition, PartitionError};
+use crate::spi_nand::Wiring;
 
 /// A partition of a medium; clones are cheap and share it. What each function does stands at [`Medium`].
 #[derive(Clone)]
@@ -351,6 +352,10 @@ impl Mtd {
 
     pub fn restore(&self, held: &MediumImage) -> Result<(), RestoreError> {
         on!(self, medium => Medium::restore(medium, held))
+    }
+
+    pub fn rewire(&self, wiring: &Wiring) -> bool {
+        on!(self, medium => Medium::rewire(medium, wiring))
     }
 
     pub fn image(&self, oob: bool) -> Result<Vec<u8>, SaveError> {

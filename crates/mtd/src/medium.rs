@@ -8,6 +8,7 @@ use crate::error::{Corrected, MtdError, RestoreError, SaveError};
 use crate::handle::Mtd;
 use crate::health::{Health, Upkeep};
 use crate::partition::{NandPartition, PartitionError};
+use crate::spi_nand::Wiring;
 
 /// What a medium can do. Everything above asks for these and never which medium it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,6 +293,12 @@ pub trait Medium {
     ///
     /// Errors: a snapshot of another medium.
     fn restore(&self, held: &MediumImage) -> Result<(), RestoreError>;
+
+    /// Another program than the kernel drives a chip on a serial bus from now on, and over the bus as that program has set it. Whether
+    /// there is such a bus.
+    fn rewire(&self, _wiring: &Wiring) -> bool {
+        false
+    }
 
     /// The partition's bytes, with out-of-band areas if wanted.
     ///

@@ -5,6 +5,7 @@ use crate::constant::{ns_of_us, Amount, Sourced};
 use crate::cpu;
 use crate::driver::{ControllerBus, DriverTable, SimulatedChipTable};
 use crate::ecc_name::EccName;
+use crate::loader::LoaderTable;
 use crate::program::ProgramTable;
 use crate::spi::SpiTable;
 use ffslab_mtd::{Code, Ecc};
@@ -95,6 +96,10 @@ pub struct Board {
     pub(crate) spi: Option<SpiTable>,
     /// Power that the board draws when nothing runs. Absent: it is not known.
     pub(crate) idle: Option<Idle>,
+    /// U-Boot. Absent: nothing is known of it.
+    pub(crate) u_boot: Option<LoaderTable>,
+    /// The first part of a boot loader. Absent: nothing is known of it.
+    pub(crate) spl: Option<LoaderTable>,
     pub(crate) vfs: cpu::VfsTable,
     pub(crate) cpu: Option<cpu::CpuTable>,
     pub(crate) tracers: Option<cpu::TracerTable>,

@@ -28,6 +28,7 @@ mod error;
 mod kernel;
 mod keys;
 mod layers;
+mod loader;
 mod names;
 mod part;
 mod profile;
@@ -50,6 +51,7 @@ pub use kernel::{
     kernel_note, FlashRules, FsRules, KernelFault, KernelProfile, MlcRules, ReserveOf, SpiNandRules, SquashfsRules,
     Yaffs2Version, KERNEL_DEFAULT,
 };
+pub use loader::Loader;
 pub use names::{nearest_names, unknown_profile};
 pub use part::{
     Cell, ChipPower, CommandSet, EccRequired, EccStatus, LongestTimes, NandArray, NandCommands, NorArray, OnDieEcc,

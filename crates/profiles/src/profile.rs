@@ -8,6 +8,7 @@ use crate::driver::{derive_costs, DriverCosts, SimulatedChip, SimulatedChipTable
 use crate::error::ProfileError;
 use crate::kernel::{FlashRules, KernelProfile, KERNEL_DEFAULT, LINUX};
 use crate::layers::{has_layers, merged, merged_for};
+use crate::loader::{Loader, LoaderTable};
 use crate::part::Part;
 use crate::part::{part_named, PartKind};
 use crate::program::{ProgramCosts, ProgramTable};
@@ -35,6 +36,9 @@ pub struct Profile {
     /// Of raw NAND.
     ecc: Option<Ecc>,
     spi: Option<SpiController>,
+    /// `None`: nothing is known of it.
+    u_boot: Option<Loader>,
+    spl: Option<Loader>,
     /// The board whose driver was taken over for another part.
     driver_of: Option<String>,
     /// Its files have layers, which hold in some circumstances only.
@@ -110,6 +114,11 @@ impl Profile {
         }
         let spi = parsed.spi.as_ref().map(SpiTable::controller).transpose();
         let spi = spi.map_err(|message| ProfileError::Part { file: source.label.clone(), message })?;
+        let loader = |name, table: &Option<LoaderTable>| {
+            let loader = table.as_ref().map(|table| table.loader(name, spi)).transpose();
+            loader.map_err(|message| ProfileError::Part { file: source.label.clone(), message })
+        };
+        let (u_boot, spl) = (loader("u_boot", &parsed.u_boot)?, loader("spl", &parsed.spl)?);
         let (board_name, has_layers) = (board.to_string(), has_layers(Kind::Board, &source)?);
         Ok(Profile {
             board_name,
@@ -121,6 +130,8 @@ impl Profile {
             costs,
             ecc,
             spi,
+            u_boot,
+            spl,
             driver_of,
             has_layers,
         })
@@ -235,6 +246,16 @@ impl Profile {
     pub fn spi(&self) -> Result<SpiController, ProfileError> {
         let none = || ProfileError::NoSpi { board: self.board_name.clone(), part: self.part_name.clone() };
         self.spi.ok_or_else(none)
+    }
+
+    /// What U-Boot takes; `None`: the board does not say.
+    pub fn u_boot(&self) -> Option<Loader> {
+        self.u_boot
+    }
+
+    /// What the first part of a boot loader takes; `None`: the board does not say.
+    pub fn spl(&self) -> Option<Loader> {
+        self.spl
     }
 
     /// The NAND driver of the board, with its own ECC. A board without raw NAND has none, and says so with the Hamming code of a

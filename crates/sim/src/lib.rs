@@ -95,6 +95,8 @@ struct State {
     energy_for_setup: Cell<Energy>,
     /// `None`: work is free.
     cpu_costs: Option<CpuCosts>,
+    /// How many hundredths of its price code takes now, see [`Sim::code_takes`].
+    code_percent: Cell<u64>,
     work_done: RefCell<[WorkDone; work::WORKS]>,
     /// See [`Work::fills_caches`].
     cold: Cell<bool>,
@@ -147,6 +149,7 @@ impl Sim {
             energy: Cell::new(Energy::default()),
             energy_for_setup: Cell::new(Energy::default()),
             cpu_costs: (!cpu_costs.is_free()).then_some(*cpu_costs),
+            code_percent: Cell::new(100),
             work_done: RefCell::new([WorkDone::default(); work::WORKS]),
             cold: Cell::new(false),
             functions: Default::default(),
@@ -264,14 +267,6 @@ impl Sim {
         self.advance_by_clock(duration_ns);
     }
 
-    /// Advances the clock by computing time of system calls or of the file system, and counts it for the current cause.
-    #[inline]
-    pub fn compute(&self, duration_ns: u64) {
-        self.with_counts(|counts| counts.cpu_ns += self.charged(duration_ns));
-        self.show_time(Spent::Computing, duration_ns);
-        self.advance(duration_ns);
-    }
-
     /// Advances the clock by the cost of a piece of work of the CPU, counts it for the current cause and charges its
     /// energy.
     #[inline]
@@ -296,9 +291,9 @@ impl Sim {
         if work.fills_caches() {
             self.0.cold.set(true);
         }
-        let duration_ns = cost.ns(bytes);
+        let duration_ns = self.paced(cost.ns(bytes));
         if duration_ns > 0 {
-            self.compute(duration_ns);
+            self.spend_cpu(duration_ns);
             self.consume(power, duration_ns);
         }
     }

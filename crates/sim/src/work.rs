@@ -249,12 +249,40 @@ impl Sim {
         }
     }
 
+    /// Advances the clock by computing time of system calls or of the file system, and counts it for the current cause.
+    #[inline]
+    pub fn compute(&self, duration_ns: u64) {
+        self.spend_cpu(self.paced(duration_ns));
+    }
+
+    /// From now on code takes so many per cent of its price: another program has the CPU than the kernel of which the prices are, as a
+    /// boot loader whose caches are off.
+    pub fn code_takes(&self, percent: u64) {
+        self.0.code_percent.set(percent);
+    }
+
+    #[inline]
+    pub(crate) fn paced(&self, duration_ns: u64) -> u64 {
+        match self.0.code_percent.get() {
+            100 => duration_ns,
+            percent => duration_ns * percent / 100,
+        }
+    }
+
+    /// [`Sim::compute`] of a time in which the pace is already.
+    #[inline]
+    pub(crate) fn spend_cpu(&self, duration_ns: u64) {
+        self.with_counts(|counts| counts.cpu_ns += self.charged(duration_ns));
+        self.show_time(Spent::Computing, duration_ns);
+        self.advance(duration_ns);
+    }
+
     /// Attaching or mounting does something that has such a price on the board.
     pub fn work_of_mounting(&self, price_ns: impl FnOnce(&MountingCosts) -> u64) {
         let Some(costs) = &self.0.cpu_costs else { return };
-        let duration_ns = price_ns(&costs.mounting);
+        let duration_ns = self.paced(price_ns(&costs.mounting));
         if duration_ns > 0 {
-            self.compute(duration_ns);
+            self.spend_cpu(duration_ns);
             self.consume(costs.power, duration_ns);
         }
     }

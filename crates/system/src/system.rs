@@ -100,6 +100,26 @@ pub trait System: Calls {
         Err(self.lacks("UBI").into())
     }
 
+    /// A stage of a boot begins: from here on code takes what it takes in this program. Where that is another than before, the power was
+    /// cut. Returns what is not known of it, in a sentence.
+    ///
+    /// Errors: there is no boot to look at.
+    fn begin_stage(&mut self, _stage: &steps::Stage) -> Result<Option<&'static str>, SystemError> {
+        Err(self.lacks("boot of several stages").into())
+    }
+
+    /// Whose code runs.
+    fn runs(&self) -> steps::Runs {
+        steps::Runs::Linux
+    }
+
+    /// Reads so many bytes of a volume of the UBI that is attached, or all of it, and no check sums. Returns how many it were.
+    ///
+    /// Errors: no such volume, a read that fails.
+    fn ubi_read(&mut self, _volume: &str, _bytes: Option<u64>) -> Result<u64, SystemError> {
+        Err(self.lacks("UBI").into())
+    }
+
     fn ubi_detach(&mut self) -> Result<(), SystemError> {
         Err(self.lacks("UBI").into())
     }

@@ -161,13 +161,33 @@ impl Ubi {
     }
 
     pub fn open_by_name(&self, name: &str) -> Result<Volume, UbiError> {
-        let id = {
-            let device = self.0.borrow();
-            let user_volumes = device.volumes.iter().take(device.slots() as usize).flatten();
-            let found = user_volumes.filter(|volume| volume.name == name.as_bytes()).map(|volume| volume.id).next();
-            found.ok_or(UbiError::NoVolume)?
-        };
-        self.open(id)
+        self.open(self.id_of(name)?)
+    }
+
+    fn id_of(&self, name: &str) -> Result<u32, UbiError> {
+        let device = self.0.borrow();
+        let user_volumes = device.volumes.iter().take(device.slots() as usize).flatten();
+        let found = user_volumes.filter(|volume| volume.name == name.as_bytes()).map(|volume| volume.id).next();
+        found.ok_or(UbiError::NoVolume)
+    }
+
+    /// Reads a volume from its begin, so many bytes or all that it holds, as U-Boot does (`ubi_volume_read` of its `cmd/ubi.c`): LEB by
+    /// LEB, and a static volume is not checked. Returns how many bytes it were.
+    pub fn load_volume(&self, name: &str, bytes: Option<u64>) -> Result<u64, UbiError> {
+        let volume = Volume::unchecked(&self.0, self.id_of(name)?)?;
+        let info = volume.info()?;
+        let wanted = bytes.map_or(info.used_bytes, |bytes| bytes.min(info.used_bytes));
+        let mut buffer = vec![0; info.leb_bytes as usize];
+        let mut rest = wanted;
+        for leb in 0..info.lebs {
+            let now = rest.min(u64::from(info.leb_bytes));
+            volume.read(leb, 0, &mut buffer[..now as usize])?;
+            rest -= now;
+            if rest == 0 {
+                break;
+            }
+        }
+        Ok(wanted)
     }
 
     /// The volumes, by number.

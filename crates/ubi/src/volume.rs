@@ -61,15 +61,22 @@ pub struct Volume {
 
 impl Volume {
     pub(crate) fn open(device: &Rc<RefCell<Device>>, id: u32) -> Result<Volume, UbiError> {
+        let volume = Volume::unchecked(device, id)?;
         let mut state = device.borrow_mut();
-        if id >= state.slots() {
-            return Err(UbiError::NoVolume);
-        }
         if !state.volume(id)?.checked {
             let is_whole = state.check_volume(id)?;
             let volume = state.volume_mut(id)?;
             volume.checked = true;
             volume.corrupted |= !is_whole;
+        }
+        Ok(volume)
+    }
+
+    /// The same without a look at the check sums of a static volume.
+    pub(crate) fn unchecked(device: &Rc<RefCell<Device>>, id: u32) -> Result<Volume, UbiError> {
+        let state = device.borrow();
+        if id >= state.slots() {
+            return Err(UbiError::NoVolume);
         }
         let birth_number = state.volume(id)?.birth_number;
         Ok(Volume { device: device.clone(), id, birth_number, sim: state.sim.clone(), life: DataLife::default() })

@@ -68,6 +68,7 @@ pub(super) fn stack(case: &Case) -> StackSpec {
         medium: &NAND,
         image: None,
         volumes: Default::default(),
+        programs: Default::default(),
         policies: Default::default(),
         program: None,
         idle_power: None,

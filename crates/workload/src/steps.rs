@@ -108,6 +108,10 @@ steps! {
     "load" Load,
     "repeat" Repeat,
     "unlink_oldest" UnlinkOldest,
+    "stage" Stage,
+    "read_raw" ReadRaw,
+    "ubi_read" UbiRead,
+    "read_files" ReadFiles,
 }
 
 macro_rules! step_keys {
@@ -502,7 +506,7 @@ pub use explained::Explained;
 pub use key_value::{Delete, Get, Iterate, KeyOrder, Set};
 pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};
 pub use map::Mmap;
-pub use raw::{MtdLoop, MtdOp};
+pub use raw::{MtdLoop, MtdOp, ReadFiles, ReadRaw, Runs, Stage, UbiRead};
 pub use repeat::{EndsWhen, Repeat, UnlinkOldest, Watched};
 pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, Scrub, ShareOf, Shelf, Uflip};
 pub use words::*;

@@ -308,6 +308,7 @@ class StepSummary(TypedDict):
     postmark: NotRequired[list[PostmarkReport]]
     requests_done: int | None
     rows: NotRequired[int | None]
+    stage: NotRequired[str | None]
     statements: NotRequired[int | None]
     step: str
     stopped_by: str | None

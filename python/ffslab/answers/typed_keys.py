@@ -45,6 +45,7 @@ Pattern: TypeAlias = Literal["sequential", "random", "listed"]
 RenameFlag: TypeAlias = Literal["noreplace", "exchange", "whiteout"]
 RequestCalls: TypeAlias = Literal["pread", "read"]
 RequestOp: TypeAlias = Literal["read", "write", "alternate"]
+Runs: TypeAlias = Literal["linux", "u-boot", "spl"]
 ShareOf: TypeAlias = Literal["erase_blocks", "df"]
 Think: TypeAlias = Literal["keep", "none", "arrivals"]
 Until: TypeAlias = Literal["ENOSPC"]
@@ -654,6 +655,22 @@ class StepCalls:
     @overload
     def step(
         self, step: Literal["unlink_oldest"], /, *, dir: str, count: int | None = None, name: str | None = None
+    ) -> None: ...
+
+    @overload
+    def step(
+        self, step: Literal["stage"], /, *, name: str, fastmap: bool | None = None, runs: Runs | None = None
+    ) -> None: ...
+
+    @overload
+    def step(self, step: Literal["read_raw"], /, *, bytes: int | str, first_block: int) -> None: ...
+
+    @overload
+    def step(self, step: Literal["ubi_read"], /, *, volume: str, bytes: int | str | None = None) -> None: ...
+
+    @overload
+    def step(
+        self, step: Literal["read_files"], /, *, files: Sequence[str], request_B: int | str | None = None
     ) -> None: ...
 
     def step(self, step: str, /, **keys: object) -> None:

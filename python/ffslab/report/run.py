@@ -9,6 +9,7 @@ import numpy as np
 from ffslab._native import __version__
 from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.report import blocks, causes, charts, film, flame, sweeps, variants
+from ffslab.report.boot import boot_bars
 from ffslab.report.charts import Axis, Line, chart, multiples
 from ffslab.report.page import (
     Drawn,
@@ -25,6 +26,8 @@ from ffslab.report.page import (
     verbatim,
 )
 from ffslab.text import fio, machine_line
+from ffslab.text.boot import alignment as boot_alignment
+from ffslab.text.boot import boot_cells
 from ffslab.text.energy import have_energy
 from ffslab.text.headline import headline_of
 from ffslab.text.mounts import alignment as mounts_alignment
@@ -85,6 +88,7 @@ def html(run: Results) -> str:
         section("What this means", bullets(said[1:])),
         section(f"Along {sweep.along}", [paragraph(sweep.said), sweeps.drawn(every, sweep)]) if sweep else None,
         _listed(every),
+        section("The boot", _boot(drawn, which)),
         section("Where the time went", _time(every, drawn, barred, colours, barred_said)),
         _flame(run, drawn, which),
         section("Slowest calls", _slowest(drawn, which)),
@@ -203,6 +207,15 @@ def _slowest(drawn: list[VariantSummary], which: str) -> str:
         return ""
     said = f"What went on until each of them returned, what took longest first.{which}"
     return paragraph(said) + table(head, rows, align=alignment(head)[:-1] + "w")
+
+
+def _boot(drawn: list[VariantSummary], which: str) -> str:
+    """The stages of a boot, as bars and in numbers."""
+    head, rows = boot_cells(drawn)
+    if not rows:
+        return ""
+    said = f"From power on to the end of the last stage. Page reads count those of out-of-band areas, too.{which}"
+    return paragraph(said) + boot_bars(drawn) + table(head, rows, align=boot_alignment(head))
 
 
 def _at_once(drawn: list[VariantSummary], which: str) -> str:

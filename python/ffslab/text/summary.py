@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ffslab.answers.summary import Summary, VariantSummary
 from ffslab.text import machine_line
+from ffslab.text.boot import alignment as boot_alignment
+from ffslab.text.boot import boot_cells
 from ffslab.text.figures import Place, table_of
 from ffslab.text.headline import headline_of
 from ffslab.text.mounts import alignment as mounts_alignment
@@ -75,6 +77,8 @@ def summary_text(summary: Summary, initial: str | None = None) -> str:
     tables.append(aligned(*main_cells(summary)))
     if len(variants) <= COLUMNS_MAX:
         tables.append(aligned(*(causes_table(variants[0]) if len(variants) == 1 else variants_table(variants))))
+        head, rows = boot_cells(variants)
+        tables += [text_table(head, rows, boot_alignment(head))] if rows else []
         head, rows = slowest_cells(variants, SHOWN_MAX if len(variants) == 1 else 1)
         tables += [text_table(head, rows, alignment(head))] if rows else []
         head, rows = programs_cells(variants)

@@ -189,6 +189,10 @@ impl Runner<'_> {
             Step::MtdLoop(step) => self.mtd_loop(step),
             Step::Load(step) => self.load(step),
             Step::Repeat(step) => self.repeat(step),
+            Step::Stage(step) => self.begin_stage(step),
+            Step::ReadRaw(step) => self.read_raw(step),
+            Step::UbiRead(step) => self.ubi_read(step),
+            Step::ReadFiles(step) => self.read_files(step),
             Step::UnlinkOldest(step) => self.unlink_oldest(step),
         }
     }

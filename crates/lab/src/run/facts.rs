@@ -37,6 +37,8 @@ pub struct Facts {
     pub postmark: Vec<PostmarkReport>,
     /// RTEMS: what its block cache, NOR flash and memory files counted, by name; what is 0 is left out.
     pub counters: BTreeMap<&'static str, i64>,
+    /// `stage`: which one begins.
+    pub stage: Option<String>,
     /// Bytes that programs read and wrote in the step, for the amplification factors.
     pub user_read_bytes: u64,
     pub user_written_bytes: u64,

@@ -18,7 +18,7 @@ pub use mlc::MlcSpec;
 pub use nand::NAND;
 pub use nor::{nor_wiring, NOR};
 pub use ram_flash::RAM_FLASH;
-pub use spi_nand::{wiring, SPI_NAND};
+pub use spi_nand::{wiring, wiring_by, SPI_NAND};
 pub use table::{all, of_part, on_linux, register};
 
 /// Those of this crate, in the order in which people read them.

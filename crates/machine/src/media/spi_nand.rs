@@ -38,13 +38,22 @@ pub static SPI_NAND: Descriptor = Descriptor {
 ///
 /// Errors: the board has no SPI controller, the kernel no driver, or they have no lines in common.
 pub fn wiring(profile: &Profile) -> Result<Option<Wiring>, MachineError> {
+    match profile.part.spi_nand() {
+        Some(_) => wiring_by(profile, &profile.spi()?),
+        None => Ok(None),
+    }
+}
+
+/// The same, as this controller would drive it.
+///
+/// Errors: as those of [`wiring`].
+pub fn wiring_by(profile: &Profile, controller: &SpiController) -> Result<Option<Wiring>, MachineError> {
     let Some(part) = profile.part.spi_nand() else { return Ok(None) };
-    let controller = profile.spi()?;
     let rules = profile.flash_rules().spi_nand.ok_or_else(|| {
         let needed = "it drives no SPI NAND, which Linux does since 4.19: take a newer kernel";
         MachineError::word("kernel", &profile.kernel_name, needed.to_string())
     })?;
-    let read = fastest(part, &controller).ok_or_else(|| {
+    let read = fastest(part, controller).ok_or_else(|| {
         let (part, lines) = (&profile.part_name, controller.read_lines);
         let needed = format!("none of its read_modes suits {lines} lines, which are spi.read_lines of the board");
         MachineError::word("part", part, needed)

@@ -14,10 +14,10 @@ fn worn(mount: &Stack) -> Vec<u32> {
 
 impl System for Mounts {
     /// Mounts the root with these options, then the others with their own, as `/etc/fstab` lists them. A remount is that of the
-    /// root.
+    /// root, and a boot loader mounts nothing else.
     fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
         self.root().mount(options)?;
-        if options.iter().any(|option| option == "remount") {
+        if self.runs() != steps::Runs::Linux || options.iter().any(|option| option == "remount") {
             return Ok(());
         }
         for number in 1..self.members.len() {
@@ -52,6 +52,18 @@ impl System for Mounts {
 
     fn ubi_attach(&mut self) -> Result<(), SystemError> {
         self.root().ubi_attach()
+    }
+
+    fn begin_stage(&mut self, stage: &steps::Stage) -> Result<Option<&'static str>, SystemError> {
+        self.root().begin_stage(stage)
+    }
+
+    fn runs(&self) -> steps::Runs {
+        self.root().runs()
+    }
+
+    fn ubi_read(&mut self, volume: &str, bytes: Option<u64>) -> Result<u64, SystemError> {
+        self.root().ubi_read(volume, bytes)
     }
 
     fn ubi_detach(&mut self) -> Result<(), SystemError> {

@@ -19,6 +19,7 @@ impl Stack {
             return Err(SystemError::MountedAlready { what: "the partition", has_remount: true });
         }
         let settings = settings.ok_or(SystemError::NoFileSystem)?;
+        let options = self.as_loader_mounts(options)?;
         if settings.needs_ubi().is_some() && self.ubi.is_none() {
             self.attach_at_boot()?;
         }
@@ -32,7 +33,7 @@ impl Stack {
         let fs = settings.mount(&ground, &options).map_err(|refusal| self.with_room(refusal))?;
         self.vfs.mount(fs)?;
         self.vfs.set_synchronous(options.synchronous, options.synchronous_directories);
-        self.vfs.set_read_ahead_bytes(self.spec.vfs.read_ahead_bytes);
+        self.vfs.set_read_ahead_bytes(if self.stage.is_loader() { 0 } else { self.spec.vfs.read_ahead_bytes });
         Ok(())
     }
 

@@ -39,6 +39,18 @@ impl System for Stack {
         Stack::ubi_attach(self)
     }
 
+    fn begin_stage(&mut self, stage: &steps::Stage) -> Result<Option<&'static str>, SystemError> {
+        Ok(Stack::begin_stage(self, stage))
+    }
+
+    fn runs(&self) -> steps::Runs {
+        self.stage.runs
+    }
+
+    fn ubi_read(&mut self, volume: &str, bytes: Option<u64>) -> Result<u64, SystemError> {
+        Stack::ubi_read(self, volume, bytes)
+    }
+
     fn ubi_detach(&mut self) -> Result<(), SystemError> {
         Stack::ubi_detach(self)
     }

@@ -24,16 +24,20 @@ impl Stack {
         if self.ubi.is_some() {
             return Err(UbiState::AttachedAlready.into());
         }
-        let ubi = Ubi::attach(self.medium.clone(), &needs.options).map_err(|error| match error {
-            AttachError::OtherLayout { found, .. } => {
-                SystemError::unusable(format!("{error}: vid_hdr_offset_B = {found} says so"))
-            }
-            AttachError::NoSpace { needed, available, .. } => {
-                let missing_blocks = Some(needed.saturating_sub(available));
-                SystemError::Unusable { says: error.to_string(), missing_blocks }
-            }
-            _ => SystemError::unusable(error),
-        })?;
+        let ubi =
+            Ubi::attach(self.medium.clone(), &self.stage.ubi_options(&needs.options)).map_err(|error| match error {
+                AttachError::OtherLayout { found, .. } => {
+                    SystemError::unusable(format!("{error}: vid_hdr_offset_B = {found} says so"))
+                }
+                AttachError::NoSpace { needed, available, .. } => {
+                    let missing_blocks = Some(needed.saturating_sub(available));
+                    SystemError::Unusable { says: error.to_string(), missing_blocks }
+                }
+                _ => SystemError::unusable(error),
+            })?;
+        if self.stage.is_loader() {
+            ubi.flush().map_err(SystemError::unusable)?;
+        }
         self.ubi = Some(ubi.clone());
         let sim = self.sim.clone();
         self.vfs.set_device_task(Some(Box::new(move |_| while ubi.run_task() && sim.resched() == Switch::Stay {})));

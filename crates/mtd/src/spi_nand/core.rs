@@ -6,7 +6,7 @@ use super::Wiring;
 use crate::driver::OpCost;
 use crate::error::MtdError;
 use crate::nand::{Core, EccResult, Tail};
-use ffslab_flash::DAMAGED;
+use ffslab_flash::{Geometry, DAMAGED};
 
 /// What the driver knows of a block (`NAND_BBT_BLOCK_STATUS_UNKNOWN` and so on): nothing until somebody asks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,14 +51,34 @@ impl Serial {
             known_version: core.chip.contents_version(),
             page: vec![0xFF; geometry.page_bytes as usize].into_boxed_slice(),
             oob: vec![0xFF; geometry.oob_bytes as usize].into_boxed_slice(),
-            reads_continuously: wiring.continuous_reads && wiring.bus.pieces(geometry.block_bytes()) == 1,
-            page_pieces: wiring.bus.pieces(geometry.page_bytes),
-            page_with_oob_pieces: wiring.bus.pieces(geometry.page_bytes + geometry.oob_bytes),
-            oob_pieces: wiring.bus.pieces(geometry.oob_bytes),
+            reads_continuously: false,
+            page_pieces: 1,
+            page_with_oob_pieces: 1,
+            oob_pieces: 1,
             wiring,
         };
+        serial.cut_into_pieces(&geometry);
         serial.restart(core);
         serial
+    }
+
+    /// How many transfers a page takes on this bus.
+    fn cut_into_pieces(&mut self, geometry: &Geometry) {
+        let Wiring { bus, continuous_reads, .. } = &self.wiring;
+        self.reads_continuously = *continuous_reads && bus.pieces(geometry.block_bytes()) == 1;
+        self.page_pieces = bus.pieces(geometry.page_bytes);
+        self.page_with_oob_pieces = bus.pieces(geometry.page_bytes + geometry.oob_bytes);
+        self.oob_pieces = bus.pieces(geometry.oob_bytes);
+    }
+
+    /// Another program drives the chip from now on. The chip stays the same: what `wiring` says of its layout and ECC is not looked at.
+    pub fn rewire(&mut self, core: &mut Core, wiring: &Wiring) {
+        let Wiring { bus, read, program_lines, continuous_reads, .. } = wiring.clone();
+        self.wiring = Wiring { bus, read, program_lines, continuous_reads, ..self.wiring.clone() };
+        let geometry = core.chip.geometry();
+        core.chip.set_timing(self.wiring.timing(core.chip.timing()));
+        self.costs = Costs::new(&self.wiring, &geometry, &core.chip.timing());
+        self.cut_into_pieces(&geometry);
     }
 
     pub fn wiring(&self) -> &Wiring {

@@ -284,6 +284,11 @@ impl Medium for SpiNand {
         Ok(())
     }
 
+    fn rewire(&self, wiring: &Wiring) -> bool {
+        self.serial.borrow_mut().rewire(&mut self.part.nand().0.borrow_mut(), wiring);
+        true
+    }
+
     fn image(&self, oob: bool) -> Result<Vec<u8>, SaveError> {
         self.part.image(oob)
     }

@@ -58,6 +58,8 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["loop", "for", "while"], "`repeat`"),
     (&["attach"], "`ubi_attach`"),
     (&["detach"], "`ubi_detach`"),
+    (&["ubifsload", "load_files"], "`read_files`"),
+    (&["nand_read", "spl"], "`read_raw`"),
 ];
 
 impl Replay {
@@ -109,6 +111,10 @@ impl Step {
                 Some(name.clone())
             }
             Step::Repeat(repeat) => return repeat.title(),
+            Step::ReadFiles(read) => return read.title(),
+            Step::Stage(Stage { name, .. }) => Some(name.clone()),
+            Step::UbiRead(UbiRead { volume, .. }) => Some(volume.clone()),
+            Step::ReadRaw(ReadRaw { first_block, .. }) => Some(format!("block {first_block}")),
             _ => self.paths().into_iter().next(),
         };
         object.map_or_else(|| self.name().to_string(), |object| format!("{} \"{object}\"", self.name()))
@@ -150,6 +156,9 @@ impl Step {
                 | Step::Load(_)
                 | Step::Shelf(_)
                 | Step::Scrub(_)
+                | Step::Stage(_)
+                | Step::ReadRaw(_)
+                | Step::UbiRead(_)
         ) || self.inner().iter().any(Step::concerns_the_machine)
     }
 
@@ -167,6 +176,7 @@ impl Step {
             | Step::UnlinkMany(UnlinkMany { count, .. })
             | Step::CreateMany(CreateMany { count: Some(count), .. }) => (*count).max(1),
             Step::UnlinkOldest(UnlinkOldest { count, .. }) => (*count).max(1),
+            Step::ReadFiles(ReadFiles { files, .. }) => files.len() as u64,
             Step::Repeat(repeat) => repeat.calls(),
             Step::Uflip(uflip) => uflip.count().max(1),
             Step::Set(set) => set.key_order().count.max(1),
@@ -247,6 +257,10 @@ impl Step {
             Step::Uflip(uflip) => uflip.check()?,
             Step::Replay(replay) => replay.check()?,
             Step::MtdLoop(raw) => raw.check()?,
+            Step::Stage(stage) => stage.check()?,
+            Step::ReadRaw(read) => read.check()?,
+            Step::UbiRead(read) => read.check()?,
+            Step::ReadFiles(read) => read.check()?,
             Step::Repeat(repeat) => repeat.check()?,
             Step::UnlinkOldest(oldest) => oldest.check()?,
             Step::Open(Open { flags, .. }) => {

@@ -80,6 +80,12 @@ pub enum StepError {
     TwoNumbers { name: String },
     #[error("name is \"{name}\": it must be a plain name with one *, such as \"*.jpg\"")]
     Starred { name: String },
+    #[error("name is empty: it must say what the stage is called, such as \"SPL\"")]
+    NoStageName,
+    #[error("fastmap: that of the kernel is a key of [stack]: leave it out here, or say which boot loader runs")]
+    FastmapOfKernel,
+    #[error("files is empty: it must list the files that are read")]
+    NoFiles,
     #[error(transparent)]
     Uflip(#[from] UflipError),
 }

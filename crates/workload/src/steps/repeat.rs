@@ -16,6 +16,7 @@ const SEEDS_OF_A_LOOP: u64 = 1 << 32;
 /// The steps that cannot be in a loop, and why.
 const ALONE: &[(&str, &str)] = &[
     ("fio", "its files are laid out before the measurement: put it behind the loop, or let the job file repeat it"),
+    ("stage", "a boot has each of its stages once: write them out"),
     ("save_image", "each round would write the same file: put it behind the loop"),
 ];
 
@@ -302,6 +303,7 @@ impl Step {
             | Step::ReadMany(ReadMany { dir, .. })
             | Step::UnlinkMany(UnlinkMany { dir, .. })
             | Step::UnlinkOldest(UnlinkOldest { dir, .. }) => vec![dir],
+            Step::ReadFiles(ReadFiles { files, .. }) => files.iter_mut().collect(),
             _ => Vec::new(),
         }
     }

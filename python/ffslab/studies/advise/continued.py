@@ -28,7 +28,7 @@ _ROUNDINGS = (1.0, 1.5, 2.0)
 _MOUNTING = frozenset({"boot", "mount"})
 # Steps after which the machine is not the one that the next round begins with.
 _ONCE = frozenset(
-    {"crash", "format", "load", "mtd_loop", "scrub", "shelf", "ubi_attach", "ubi_detach", "ubi_make_volume"}
+    {"crash", "format", "load", "mtd_loop", "scrub", "shelf", "stage", "ubi_attach", "ubi_detach", "ubi_make_volume"}
 )
 
 
