@@ -29,9 +29,9 @@ class FileSystem(NamedTuple):
 BLOCK_DEVICE = "block-device"
 TABLE = tuple(FileSystem(*row) for row in _native.file_systems())
 ON_LINUX = tuple(fs.name for fs in TABLE if fs.on_linux)
-# Linux has them, but no folder of this computer shows them: the root of a squashfs has another number than the native
-# half takes for it there.
-NOT_AS_FOLDER = ("squashfs",)
+# Linux has them, but no folder of this computer shows them: the root of such an image has another number than the
+# native half takes for it there.
+NOT_AS_FOLDER = ("squashfs", "erofs")
 ON_RTEMS = tuple(fs.rtems_name for fs in TABLE if fs.rtems_name)
 WITH_IMAGES = tuple(fs.name for fs in TABLE if fs.has_images)
 VOLUMES = tuple(fs.name for fs in TABLE if fs.is_volume)

@@ -1,4 +1,4 @@
-"""Reads of squashfs on raw flash that a real kernel and the simulation do alike, and what they cost the real one."""
+"""Reads of squashfs and EROFS on raw flash that a real kernel and the simulation do alike."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FILES: dict[str, bytes | str] = {
 
 
 def put(folder: Path) -> Path:
-    """The files in a folder, for mksquashfs."""
+    """The files in a folder, for mksquashfs and mkfs.erofs."""
     for name, content in FILES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,14 +115,14 @@ def cases() -> list[Case]:
     ]
 
 
-def simulated(path: Path, device: str, **stack: object) -> dict[str, int]:
+def simulated(path: Path, device: str, fs: str = "squashfs", **stack: object) -> dict[str, int]:
     keys = {"board": "qemu-debian-amd64", "kernel": "6.1", "ecc": "sw", "partition_blocks": BLOCKS, **stack}
     # The attach is no part of the mount; the reserve is that of `ubiattach -b 2`.
     before = [step("ubi_attach"), step("sleep", us="1 s")] if device == "ubiblock" else []
     if before:
         keys |= {"max_beb_per1024": 2}
     steps = [*before, step("mount"), *(line for case in cases() for line in case.steps)]
-    text = experiment(steps, fs="squashfs", image=path.name, block_device=device, **keys)
+    text = experiment(steps, fs=fs, image=path.name, block_device=device, **keys)
     (variant,) = run(text, path.parent).summary["variants"]
     counts = [found["counts"]["page_reads"] for found in variant["steps"]][len(before) :]
     found = {"mount": counts.pop(0)}

@@ -135,7 +135,7 @@ def test_what_is_no_image_is_refused(tmp_path: Path, ffslab: Command) -> None:
     nothing_known = (
         "nothing is known in it: no JFFS2 node, no YAFFS2 object header, no UBI header, no FAT boot sector, "
         "no RFS superblock, no superblock of littlefs, no SPIFFS magic number, no squashfs superblock, "
-        "no page of ESP-IDF's NVS, no sector of Zephyr's NVS, no sector of Zephyr's ZMS, "
+        "no EROFS superblock, no page of ESP-IDF's NVS, no sector of Zephyr's NVS, no sector of Zephyr's ZMS, "
         "no sector of Zephyr's FCB; it holds text; "
         "the commands file and binwalk know other formats"
     )

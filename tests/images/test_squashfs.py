@@ -153,6 +153,14 @@ def test_damage_is_told_of_the_files_that_it_hits(tmp_path: Path, ffslab: Comman
     assert not (tmp_path / "out" / "a").exists()
 
 
+def test_a_table_that_would_end_behind_the_image_is_damage(tmp_path: Path, ffslab: Command) -> None:
+    """No damage was told of 4,294,967,295 fragments."""
+    image = bytearray(squashfs(FILES))
+    struct.pack_into("<I", image, 16, 0xFFFFFFFF)
+    run = ffslab("inspect", saved(tmp_path, image))
+    assert (run.returncode, "4294967295 fragments, and their table would end" in run.stdout) == (1, True), run.stdout
+
+
 def test_what_is_not_read_is_named(tmp_path: Path, ffslab: Command) -> None:
     def says(image: bytes | bytearray) -> tuple[int, str]:
         run = ffslab("extract", saved(tmp_path, image))

@@ -135,6 +135,7 @@ def test_a_static_volume_of_an_image_of_ubi_is_checked_once(tmp_path: Path) -> N
 def refusal(folder: Path, **keys: object) -> str:
     (folder / "root.sqfs").write_bytes(squashfs({"a": b"x"}))
     (folder / "root.toml").write_bytes(b"no image")
+    (folder / "cut").write_bytes(squashfs({"a": b"x" * 9000}, "none")[:5000])
     given = {"board": "zero-overhead", "kernel": "6.1", "fs": "squashfs", "image": "root.sqfs", **keys}
     with pytest.raises(ffslab.InputError) as raised:
         run(experiment([step("mount")], **{key: value for key, value in given.items() if value is not None}), folder)
@@ -156,6 +157,7 @@ def refusal(folder: Path, **keys: object) -> str:
         ({"image": None}, "no squashfs begins on ubiblock"),
         ({"partition_blocks": 3}, "not enough erase blocks"),
         ({"image": "root.toml"}, "neither squashfs nor a UBI begins with its first byte"),
+        ({"image": "cut"}, "it ends after 5000 of the "),
         ({"image_offset_B": 512}, "leave the other keys of the image out"),
     ],
 )

@@ -112,8 +112,8 @@ def test_a_pipe_will_do(images: dict[str, Path]) -> None:
         (["extract", "--deleted", "y"], "no option --deleted: --help lists them"),
         (
             ["inspect", "--fs", "ext4", "y"],
-            "--fs ext4: must be jffs2, yaffs2, ubifs, fat, rfs, littlefs, spiffs, squashfs, esp-nvs, zephyr-nvs, "
-            "zephyr-zms, zephyr-fcb or auto",
+            "--fs ext4: must be jffs2, yaffs2, ubifs, fat, rfs, littlefs, spiffs, squashfs, erofs, esp-nvs, "
+            "zephyr-nvs, zephyr-zms, zephyr-fcb or auto",
         ),
         (["inspect", "--offset", "1Q", "y"], "--offset 1Q: must be a number of bytes, such as 0x100000, 1M or 512k"),
         (["inspect", "/nowhere"], "/nowhere: cannot read the image: no such file or directory"),

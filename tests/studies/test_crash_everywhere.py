@@ -75,7 +75,7 @@ IN_MEMORY = {("rtems", "imfs"), ("rtems", "mini-imfs"), ("rtems", "yaffs2")}
 # What is left after a cut cannot be listed: it keeps hashes of its keys alone.
 UNLISTED = {("bare", "tickv")}
 # Nothing is programmed or erased that a cut could hit.
-NEVER_WRITTEN = {("linux", "squashfs")}
+NEVER_WRITTEN = {("linux", "squashfs"), ("linux", "erofs")}
 # What docs/key-value.md tells of them: a torn program of a page's header; a torn length of an entry, a torn header.
 KNOWN = {
     "ekv": {"cannot be mounted: the partition holds no ekv that could be mounted"},

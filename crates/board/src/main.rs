@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 /// The file systems whose images are read: name, title, format. `machine` has the table of all file systems, and with it a
 /// whole simulator; a test compares the two.
-const FORMATS: [(&str, &str, &dyn ImageFormat); 12] = [
+const FORMATS: [(&str, &str, &dyn ImageFormat); 13] = [
     ("jffs2", "JFFS2", &ffslab_images::jffs2::InImages),
     ("yaffs2", "YAFFS2", &ffslab_images::yaffs2::InImages),
     ("ubifs", "UBIFS", &ffslab_images::ubifs::InImages),
@@ -30,6 +30,7 @@ const FORMATS: [(&str, &str, &dyn ImageFormat); 12] = [
     ("littlefs", "littlefs", &ffslab_images::littlefs::InImages),
     ("spiffs", "SPIFFS", &ffslab_images::spiffs::InImages),
     ("squashfs", "squashfs", &ffslab_images::squashfs::InImages),
+    ("erofs", "EROFS", &ffslab_images::erofs::InImages),
     ("esp-nvs", "ESP-IDF's NVS", &ffslab_images::esp_nvs::InImages),
     ("zephyr-nvs", "Zephyr's NVS", &ffslab_images::zephyr_nvs::InImages),
     ("zephyr-zms", "Zephyr's ZMS", &ffslab_images::zephyr_zms::InImages),

@@ -14,7 +14,10 @@ pub trait PagesAhead {
     /// read for itself.
     fn take(&mut self, most: u64) -> Range<u64>;
 
-    /// A page that was taken gets its content.
+    /// A page beside those of the window gets a place, if it has none (`grab_cache_page_nowait`), and may be filled. `false`: it is read.
+    fn grab(&mut self, index: u64) -> bool;
+
+    /// A page that was taken or grabbed gets its content.
     fn fill(&mut self, index: u64, content: &mut dyn FnMut(&mut [u8]));
 
     /// Whether the program asks for one of these pages; otherwise they are read in advance.

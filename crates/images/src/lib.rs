@@ -13,6 +13,7 @@
 
 mod crc8;
 pub mod dump;
+pub mod erofs;
 pub mod esp_nvs;
 pub mod file;
 pub mod format;
@@ -42,7 +43,7 @@ mod zephyr_ring;
 pub mod zephyr_zms;
 
 pub use dump::parts_of_file;
-use ffslab_squashfs::little_endian;
+use ffslab_rawblock::little_endian;
 pub use file::{ImageError, ImageSpec};
 pub use format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
 pub use part_trees::{read_trees, PartTree};

@@ -3,7 +3,7 @@
 //! **Follows.** The magic numbers of `file(1)`; `SPEC.md` of
 //! littlefs 1; `include/uapi/linux/jffs2.h`.
 
-use crate::little_endian::{u32_at, u64_at};
+use crate::little_endian::u32_at;
 use ffslab_mtd::is_erased;
 
 /// First bytes, and what begins with them.
@@ -21,8 +21,6 @@ const BEGINNINGS: [(&[u8], &str); 12] = [
     (b"\x7FELF", "an ELF program, and no image"),
     (b"070701", "a cpio archive: cpio -i reads it"),
 ];
-const EROFS_MAGIC: [u8; 4] = [0xE2, 0xE1, 0xF5, 0xE0];
-const EROFS_AT: usize = 1024;
 const EXT_MAGIC: [u8; 2] = [0x53, 0xEF];
 const EXT_AT: usize = 1080;
 const LITTLEFS: &[u8] = b"littlefs";
@@ -54,16 +52,7 @@ pub fn named(image: &[u8]) -> Option<String> {
     if image.get(EXT_AT..EXT_AT + 2) == Some(&EXT_MAGIC) {
         return Some("it is ext2, 3 or 4: debugfs reads it".to_string());
     }
-    erofs(image).or_else(|| cramfs(image)).or_else(|| text_of_bytes(image)).or_else(|| littlefs1(image))
-}
-
-/// `fs/erofs/erofs_fs.h`: the superblock has the size of blocks as a power of two, and how many there are.
-fn erofs(image: &[u8]) -> Option<String> {
-    let superblock = image.get(EROFS_AT..).filter(|found| found.starts_with(&EROFS_MAGIC))?;
-    let (log, inodes) = (u32::from(*superblock.get(12)?), u64_at(superblock, 16)?);
-    let blocks = u64::from(u32_at(superblock, 36)?);
-    let bytes = 1_u64.checked_shl(log).and_then(|bytes| bytes.checked_mul(blocks))?;
-    Some(format!("it is EROFS of {bytes} B with {inodes} inodes, which is not read: fsck.erofs --extract does"))
+    cramfs(image).or_else(|| text_of_bytes(image)).or_else(|| littlefs1(image))
 }
 
 /// `include/uapi/linux/cramfs_fs.h`: behind the magic number stand size, flags, and behind the signature check sum, edition, blocks and files.

@@ -98,10 +98,10 @@ fn keys_of_other_file_systems_are_refused() {
         ("yaffs2_version = \"2011\"", "yaffs2", "jffs2 ubifs"),
         ("inband_tags = true", "yaffs2", "jffs2 ubifs"),
         ("bulk_read = true", "ubifs", "jffs2 yaffs2"),
-        ("max_beb_per1024 = 4", "ubifs and squashfs", "jffs2 yaffs2"),
-        ("wl_threshold = 128", "ubifs and squashfs", "jffs2 yaffs2"),
-        ("vid_hdr_offset_B = 512", "ubifs and squashfs", "jffs2 yaffs2"),
-        ("fastmap = true", "ubifs and squashfs", "jffs2 yaffs2"),
+        ("max_beb_per1024 = 4", "ubifs, squashfs and erofs", "jffs2 yaffs2"),
+        ("wl_threshold = 128", "ubifs, squashfs and erofs", "jffs2 yaffs2"),
+        ("vid_hdr_offset_B = 512", "ubifs, squashfs and erofs", "jffs2 yaffs2"),
+        ("fastmap = true", "ubifs, squashfs and erofs", "jffs2 yaffs2"),
     ];
     for (line, owners, others) in all {
         let key = line.split(' ').next().unwrap();

@@ -113,6 +113,10 @@ impl PagesAhead for Run<'_> {
         taken
     }
 
+    fn grab(&mut self, index: u64) -> bool {
+        self.add(index) || self.memory.pages.find(self.ino, index).is_some_and(|slot| self.memory.pages.is_unread(slot))
+    }
+
     fn fill(&mut self, index: u64, content: &mut dyn FnMut(&mut [u8])) {
         if let Some(slot) = self.memory.pages.find(self.ino, index) {
             content(self.memory.pages.data_mut(slot));

@@ -153,7 +153,7 @@ pub struct StackKeys {
     /// How YAFFS2 was built, as in `[stack.yaffs2]`; as its sources say if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yaffs2: Option<Yaffs2Keys>,
-    /// squashfs: what it stands on: `ubiblock`, a UBI volume, if absent; or `mtdblock`, the partition itself, where a bad block would be in
+    /// squashfs, erofs: what it stands on: `ubiblock`, a UBI volume, if absent; or `mtdblock`, the partition itself, where a bad block would be in
     /// the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_device: Option<BlockDeviceName>,

@@ -1,13 +1,22 @@
 //! # rawblock: block devices on raw flash that are only read
 //!
 //! **Role.** What a file system of block devices stands on where there is no translation layer: a UBI volume (`ubiblock`) or a partition
-//! itself (`mtdblock`). It says which reads of the flash a read of the device becomes; nothing is written.
+//! itself (`mtdblock`). It says which reads of the flash a read of the device becomes; nothing is written. What the file systems of images
+//! on it have in common is here, too ([`OnlyRead`]).
 //!
 //! **Follows.** Linux 6.1: `drivers/mtd/ubi/block.c` and `ubi_eba_read_leb_sg` of `eba.c`; `drivers/mtd/mtdblock.c`, `mtdblock_ro.c` and
 //! `mtd_blkdevs.c`; of the block layer `blk_set_default_limits` of `block/blk-settings.c` and `get_max_io_size` of `block/blk-merge.c`.
 //!
 //! **Leaves out.** Writing, and so the erase block that `mtdblock` keeps of what is written. The device's own page cache, which only who opens
 //! the device itself reads through. The worker that does the reads of `ubiblock`: they are the caller's.
+
+pub mod causes;
+pub mod little_endian;
+mod only_read;
+mod wrong;
+
+pub use only_read::{Image, MountError, OnlyRead};
+pub use wrong::Wrong;
 
 use ffslab_mtd::{Mtd, MtdError};
 use ffslab_ubi::{UbiError, Volume, VolumeInfo};

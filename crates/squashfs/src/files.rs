@@ -3,12 +3,12 @@
 use crate::blocks::Blocks;
 use crate::inode::{self, Inode, Is, Metadata, Place, BASE_BYTES};
 use crate::little_endian::{u16_at, u32_at, u64_at};
+use crate::superblock::FRAGMENT_BYTES;
 use crate::{Wrong, METADATA_BYTES};
 use ffslab_fs::{Errno, FileKind, Ino, Result, Stat, TimeSpec, STAT_BLOCK_BYTES};
 use std::collections::BTreeMap;
 
 const ID_BYTES: usize = 4;
-const FRAGMENT_BYTES: usize = 16;
 const XATTR_ID_BYTES: usize = 16;
 const EXPORT_BYTES: usize = 8;
 /// Before the list of the table of extended attributes: where they stand, and how many there are.

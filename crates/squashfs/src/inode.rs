@@ -1,7 +1,7 @@
 //! Inodes of squashfs, and the names in its directories.
 
 use crate::little_endian::{u16_at, u32_at};
-use crate::wrong::Wrong;
+use crate::Wrong;
 use ffslab_fs::FileKind;
 
 /// Where an inode stands: the metadata block in the table of inodes, and the place in it once expanded.

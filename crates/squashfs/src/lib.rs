@@ -13,22 +13,19 @@
 
 mod blocks;
 mod cache;
-pub mod causes;
 mod compressor;
 mod content;
 mod files;
 mod fs;
 pub mod inode;
-pub mod little_endian;
 mod meta_index;
 mod names;
 mod superblock;
-mod wrong;
 
 pub use compressor::Compressor;
-pub use fs::{MountError, Squashfs};
+pub use ffslab_rawblock::{little_endian, Wrong};
+pub use fs::Squashfs;
 pub use superblock::{other_version, Superblock, MAGIC};
-pub use wrong::Wrong;
 
 /// Metadata stand in blocks of so many bytes, once they are expanded.
 pub const METADATA_BYTES: usize = 8192;

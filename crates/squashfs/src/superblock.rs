@@ -2,6 +2,7 @@
 
 use crate::compressor::Compressor;
 use crate::little_endian::{u16_at, u32_at, u64_at};
+use crate::METADATA_BYTES;
 
 pub const MAGIC: &[u8; 4] = b"hsqs";
 pub const SUPERBLOCK_BYTES: usize = 96;
@@ -12,6 +13,8 @@ const OLD_VERSIONS: std::ops::RangeInclusive<u16> = 1..=3;
 const BLOCK_LOGS: std::ops::RangeInclusive<u16> = 12..=20;
 const FLAG_NO_FRAGMENTS: u16 = 0x0010;
 const FLAG_COMPRESSOR_OPTIONS: u16 = 0x0400;
+/// An entry of the table of fragments.
+pub const FRAGMENT_BYTES: usize = 16;
 /// Where a table would stand that is not there.
 const NOWHERE: u64 = u64::MAX;
 
@@ -72,6 +75,13 @@ impl Superblock {
             exports_offset: Some(u64_at(image, 88)?).filter(|&at| at != NOWHERE),
         };
         found.is_possible().then_some(found)
+    }
+
+    /// Where the list ends that says where the metadata blocks of fragments stand. `None`: behind the end of the image.
+    pub fn fragments_list_end(&self) -> Option<u64> {
+        let per_block = (METADATA_BYTES / FRAGMENT_BYTES) as u64;
+        let bytes = u64::from(self.fragments_count).div_ceil(per_block) * 8;
+        self.fragments_at?.checked_add(bytes).filter(|&end| end <= self.used_bytes)
     }
 
     /// Whether options of the compressor stand behind the superblock, as those of lz4 always do.

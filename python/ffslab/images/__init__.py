@@ -183,8 +183,8 @@ def said(
 
 
 def read_image(path: str | Path, **how: Unpack[How]) -> ImageTree:
-    """Reads all files of an image of JFFS2, YAFFS2, UBI with UBIFS, UBIFS alone, littlefs, SPIFFS, squashfs, FAT, RFS;
-    of a store of keys and values (NVS of ESP-IDF or Zephyr) a file for each key.
+    """Reads all files of an image of JFFS2, YAFFS2, UBI with UBIFS, UBIFS alone, littlefs, SPIFFS, squashfs, EROFS, FAT
+    or RFS; of a store of keys and values (NVS of ESP-IDF or Zephyr) a file for each key.
 
     The keywords are those of `said`. Raises `ffslab.InputError`, also for an image of several partitions of which none
     is chosen.

@@ -137,6 +137,13 @@ impl ImageFormat for InImages {
             facts.valid_bytes = Some(used as u32);
             facts.free_bytes = Some((place.len() - used) as u32);
         }
+        if let Some(at) = superblock.fragments_at.filter(|_| superblock.fragments_list_end().is_none()) {
+            let at = at.min(image.len() as u64 - 1);
+            let block = (at / u64::from(layout.block_bytes)) as u32;
+            let count = superblock.fragments_count;
+            let what = format!("the superblock says {count} fragments, and their table would end behind the image");
+            scanned.damaged(block, at, what);
+        }
         let tables = Tables::of(image, superblock);
         if let Err(wrong) = inode_at(&tables, superblock.root_offset) {
             let block = (wrong.at_bytes / u64::from(layout.block_bytes)) as u32;

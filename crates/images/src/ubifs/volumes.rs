@@ -1,13 +1,13 @@
 //! All volumes of UBI: one of UBIFS alone has its files at the root; of several each has a folder of its name, and a volume that
-//! holds squashfs, too; one that holds something else is a file.
+//! holds squashfs or EROFS, too; one that holds something else is a file.
 
 use super::nodes::{self, Lebs};
 use super::scan::{self, is_wanted, without_table};
 use super::tree::{attach_all, read_volume, wanted_lebs, OFFSETS_OF_NOR};
 use crate::recognise::Layout;
-use crate::squashfs;
 use crate::tree::room::Room;
 use crate::tree::{Content, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};
+use crate::{erofs, squashfs};
 use ffslab_fs::{FileKind, Ino};
 use ffslab_text::quoting::quoted;
 use ffslab_ubi::probe::Leb;
@@ -279,7 +279,7 @@ fn held_lebs(ubi: &Ubi, info: &VolumeInfo) -> Result<u32, TreeError> {
     Ok((0..info.lebs).rev().find(|&leb| volume.is_mapped(leb)).map_or(0, |leb| leb + 1))
 }
 
-/// A volume that holds no UBIFS: squashfs as its files, anything else as a file. Also what is to be said of it.
+/// A volume that holds no UBIFS: squashfs and EROFS as their files, anything else as a file. Also what is to be said of it.
 fn not_ubifs(
     ubi: &Ubi,
     info: VolumeInfo,
@@ -288,7 +288,8 @@ fn not_ubifs(
 ) -> Result<(ReadVolume, Vec<String>), TreeError> {
     let mut file = file(ubi, &info, room)?;
     let (name, id) = (info.name, info.id);
-    if let Some(tree) = squashfs::files(&file.data, content).filter(|_| file.error.is_none()) {
+    let tree = squashfs::files(&file.data, content).or_else(|| erofs::files(&file.data, content));
+    if let Some(tree) = tree.filter(|_| file.error.is_none()) {
         return Ok((ReadVolume { name, id, entries: tree.entries, is_folder: true }, tree.notes));
     }
     if content == Content::Check {

@@ -103,7 +103,7 @@ mod tests {
         assert!(unknown.ends_with("did you mean `least-worn`?"), "{unknown}");
         assert_eq!(
             error("jffs2", free("fifo")),
-            "policy.free: with fs = \"jffs2\" no policy chooses; one does with ubifs and squashfs"
+            "policy.free: with fs = \"jffs2\" no policy chooses; one does with ubifs, squashfs and erofs"
         );
         let levelling = PolicyKeys { levelling: Some("dual-pool(0)".into()), ..PolicyKeys::default() };
         assert!(error("ubifs", levelling).starts_with("policy.levelling: policy `dual-pool`: erases = `0`"));

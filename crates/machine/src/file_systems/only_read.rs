@@ -1,5 +1,5 @@
-//! What is only read: squashfs from an image of `mksquashfs`, on a read-only block device; and images on which nothing that is
-//! simulated runs.
+//! What is only read: squashfs and EROFS from images of `mksquashfs` and `mkfs.erofs`, on a read-only block device; and images on which
+//! nothing that is simulated runs.
 
 use super::descriptor::{Descriptor, Ground, Mountable, NeedsUbi, Promises, Settings};
 use super::on_ubi::{ubi_options, ubi_refuses_mlc, UBI_KEYS, UBI_STEPS};
@@ -7,26 +7,77 @@ use crate::error::MachineError;
 use crate::mount_options::{no_options, MountOptions};
 use crate::stack_keys::{BlockDeviceName, StackKeys};
 use crate::ubi_volume::{open_volume, UbiVolumes, VOLUME};
+use ffslab_erofs::Erofs;
 use ffslab_fs::FileSystem;
 use ffslab_images::ImageFormat;
 use ffslab_mtd::Mtd;
-use ffslab_profiles::{Profile, SquashfsRules};
-use ffslab_rawblock::RawBlock;
-use ffslab_squashfs::{Squashfs, Superblock};
+use ffslab_profiles::{ErofsRules, Profile, SquashfsRules};
+use ffslab_rawblock::{MountError, RawBlock};
+use ffslab_sim::Sim;
+use ffslab_squashfs::Squashfs;
 use ffslab_system::{SystemError, UbiState};
 use ffslab_ubi::ubinize::{Arrangement, ImagedVolume};
-use ffslab_ubi::{UbiOptions, VolumeKind};
+use ffslab_ubi::{Ubi, UbiOptions, VolumeKind};
+use std::fmt;
 use std::sync::Arc;
 
 pub static SQUASHFS: Descriptor = Descriptor {
     name: "squashfs",
     title: "squashfs",
     about: "the compressed file system that is never written, from an image of mksquashfs, on a read-only block device",
-    mountable: Some(&OnLinux),
+    mountable: Some(&OnLinux(&SQUASHFS_IMAGES)),
     on_rtems: None,
     on_bare: None,
     image: Some(&ffslab_images::squashfs::InImages),
-    promises: Promises { about: "nothing is ever written: what the image holds is there", ..Promises::SYNCED },
+    promises: NEVER_WRITTEN,
+};
+
+pub static EROFS: Descriptor = Descriptor {
+    name: "erofs",
+    title: "EROFS",
+    about: "the file system of Android that is never written, from an image of mkfs.erofs, on a read-only block device",
+    mountable: Some(&OnLinux(&EROFS_IMAGES)),
+    on_rtems: None,
+    on_bare: None,
+    image: Some(&ffslab_images::erofs::InImages),
+    promises: NEVER_WRITTEN,
+};
+
+const NEVER_WRITTEN: Promises =
+    Promises { about: "nothing is ever written: what the image holds is there", ..Promises::SYNCED };
+
+/// What a file system of images differs in.
+struct Images {
+    fs: &'static Descriptor,
+    /// How long the image is that begins there. `None`: none does.
+    bytes: fn(&[u8]) -> Option<u64>,
+    mount: fn(RawBlock, Option<Ubi>, Sim) -> Result<Box<dyn FileSystem>, MountError>,
+    /// Errors: why it is not read as the kernel does.
+    check_kernel: fn(&Profile) -> Result<(), &'static str>,
+}
+
+static SQUASHFS_IMAGES: Images = Images {
+    fs: &SQUASHFS,
+    bytes: |image| ffslab_squashfs::Superblock::of(image).map(|superblock| superblock.used_bytes),
+    mount: |device, ubi, sim| Ok(Box::new(Squashfs::mount(device, ubi, sim)?)),
+    check_kernel: |board| match board.flash_rules().squashfs {
+        SquashfsRules::V6_0 => Ok(()),
+        _ => Err("squashfs is read as Linux 6.0 to 6.4 do, others read the flash otherwise: kernel = \"6.1\""),
+    },
+};
+
+static EROFS_IMAGES: Images = Images {
+    fs: &EROFS,
+    // One that is not taken is told when it is mounted.
+    bytes: |image| {
+        ffslab_erofs::Superblock::read(image)
+            .map(|found| found.map_or(image.len() as u64, |superblock| superblock.bytes()))
+    },
+    mount: |device, ubi, sim| Ok(Box::new(Erofs::mount(device, ubi, sim)?)),
+    check_kernel: |board| match board.flash_rules().erofs {
+        ErofsRules::V6_1 => Ok(()),
+        _ => Err("EROFS is read as Linux 6.1 does, others read the flash otherwise: kernel = \"6.1\""),
+    },
 };
 
 /// Of the header of an erase counter, with which an image of UBI begins.
@@ -45,7 +96,7 @@ const OWN_KEYS: [&str; UBI_KEYS.len() + 1] = {
     keys
 };
 
-struct OnLinux;
+struct OnLinux(&'static Images);
 
 impl Mountable for OnLinux {
     fn own_keys(&self) -> &'static [&'static str] {
@@ -67,7 +118,7 @@ impl Mountable for OnLinux {
     fn takes_whole(&self, keys: &StackKeys, image: &[u8]) -> Result<bool, MachineError> {
         let is_on_ubi = keys.block_device.unwrap_or_default() == BlockDeviceName::Ubiblock;
         let named = |needed: &str| MachineError::word("image", keys.image.as_deref().unwrap_or_default(), needed);
-        check_begin(is_on_ubi, image).map_err(named)?;
+        check_begin(self.0, is_on_ubi, image).map_err(|needed| named(&needed))?;
         Ok(true)
     }
 
@@ -76,10 +127,7 @@ impl Mountable for OnLinux {
     }
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
-        if board.flash_rules().squashfs != SquashfsRules::V6_0 {
-            let needed = "squashfs is read as Linux 6.0 to 6.4 do, others read the flash otherwise: kernel = \"6.1\"";
-            return Err(MachineError::word("kernel", &board.kernel_name, needed));
-        }
+        (self.0.check_kernel)(board).map_err(|needed| MachineError::word("kernel", &board.kernel_name, needed))?;
         let device = *keys.block_device.get_or_insert_default();
         let ubi = match device {
             BlockDeviceName::Ubiblock => Some(ubi_options(keys, board)?),
@@ -88,7 +136,7 @@ impl Mountable for OnLinux {
                 None
             }
         };
-        Ok(Arc::new(SquashfsSettings { ubi }))
+        Ok(Arc::new(OnlyReadSettings { images: self.0, ubi }))
     }
 
     fn mlc_refusal(&self, keys: &StackKeys, board: &Profile) -> Option<&'static str> {
@@ -110,32 +158,45 @@ fn refuse_keys_of_ubi(keys: &StackKeys) -> Result<(), MachineError> {
     }
 }
 
-/// A squashfs that is found within an image of UBI would have headers of erase blocks in it.
+/// An image that is found within an image of UBI would have headers of erase blocks in it.
 ///
 /// Errors: what an image would have to begin with.
-fn check_begin(is_on_ubi: bool, image: &[u8]) -> Result<(), &'static str> {
-    match (is_on_ubi, image.starts_with(UBI_MAGIC), Superblock::of(image).is_some()) {
-        (false, true, _) => Err("it is of a UBI, which mtdblock knows nothing of: block_device = \"ubiblock\""),
-        (_, false, false) => Err("neither squashfs nor a UBI begins with its first byte: cut out what you mean"),
+fn check_begin(images: &Images, is_on_ubi: bool, image: &[u8]) -> Result<(), String> {
+    let title = images.fs.title;
+    match (is_on_ubi, image.starts_with(UBI_MAGIC), (images.bytes)(image)) {
+        (false, true, _) => {
+            Err("it is of a UBI, which mtdblock knows nothing of: block_device = \"ubiblock\"".to_string())
+        }
+        (_, false, None) => Err(format!("neither {title} nor a UBI begins with its first byte: cut out what you mean")),
+        (_, _, Some(bytes)) if bytes > image.len() as u64 => {
+            let here = image.len();
+            Err(format!("it ends after {here} of the {bytes} B of {title} that its superblock says: all of it"))
+        }
         _ => Ok(()),
     }
 }
 
-/// Settings of squashfs, and of the UBI below it.
-#[derive(Debug)]
-pub struct SquashfsSettings {
+/// Settings of a file system of images, and of the UBI below it.
+struct OnlyReadSettings {
+    images: &'static Images,
     /// `None`: it stands on the partition itself.
-    pub ubi: Option<UbiOptions>,
+    ubi: Option<UbiOptions>,
 }
 
-impl Settings for SquashfsSettings {
+impl fmt::Debug for OnlyReadSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {:?}", self.images.fs.name, self.ubi)
+    }
+}
+
+impl Settings for OnlyReadSettings {
     fn fs(&self) -> &'static Descriptor {
-        &SQUASHFS
+        self.images.fs
     }
 
     /// Without `ro` mount(8) tries, is told that the device is read-only, and mounts it so.
     fn mount(&self, ground: &Ground<'_>, options: &MountOptions) -> Result<Box<dyn FileSystem>, SystemError> {
-        no_options(SQUASHFS.name, &options.others)?;
+        no_options(self.images.fs.name, &options.others)?;
         let sim = ground.mtd.sim().clone();
         let ubi = ground.ubi.filter(|_| self.ubi.is_some()).cloned();
         let device = match &self.ubi {
@@ -146,7 +207,7 @@ impl Settings for SquashfsSettings {
             }
             None => RawBlock::on_partition(ground.mtd.clone()),
         };
-        Ok(Box::new(Squashfs::mount(device, ubi, sim).map_err(SystemError::unusable)?))
+        (self.images.mount)(device, ubi, sim).map_err(SystemError::unusable)
     }
 
     fn needs_ubi(&self) -> Option<NeedsUbi> {
@@ -154,7 +215,7 @@ impl Settings for SquashfsSettings {
     }
 
     fn takes_whole(&self, image: &[u8]) -> Result<bool, String> {
-        check_begin(self.ubi.is_some(), image)?;
+        check_begin(self.images, self.ubi.is_some(), image)?;
         Ok(true)
     }
 
@@ -162,12 +223,12 @@ impl Settings for SquashfsSettings {
         self.ubi.is_some()
     }
 
-    /// An image that mksquashfs made is put into a volume of its size, as `ubinize` does; one of a UBI is that of the partition.
+    /// An image of the file system is put into a volume of its size, as `ubinize` does; one of a UBI is that of the partition.
     fn on_flash(&self, image: &[u8], medium: &Mtd, volumes: &UbiVolumes) -> Result<Option<Vec<u8>>, String> {
-        let (Some(options), Some(superblock)) = (&self.ubi, Superblock::of(image)) else { return Ok(None) };
+        let (Some(options), Some(used_bytes)) = (&self.ubi, (self.images.bytes)(image)) else { return Ok(None) };
         let arrangement = Arrangement::of(medium, options).map_err(|error| error.to_string())?;
         let leb_bytes = u64::from(arrangement.leb_bytes());
-        let bytes = (superblock.used_bytes as usize).min(image.len());
+        let bytes = (used_bytes as usize).min(image.len());
         let lebs = |bytes: u64| bytes.div_ceil(leb_bytes) as u32;
         let root = volume(0, VOLUME, lebs(image.len() as u64), &image[..bytes]);
         let others = (1..).zip(&volumes.others_bytes).map(|(id, (name, bytes))| volume(id, name, lebs(*bytes), &[]));

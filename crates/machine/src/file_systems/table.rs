@@ -11,7 +11,7 @@ use ffslab_text::words::join_names;
 use std::sync::{PoisonError, RwLock};
 
 /// Those of this crate, in the order in which people read them.
-static BUILT_IN: [&Descriptor; 19] = [
+static BUILT_IN: [&Descriptor; 20] = [
     &jffs2::JFFS2,
     &yaffs2::YAFFS2,
     &ubifs::UBIFS,
@@ -26,6 +26,7 @@ static BUILT_IN: [&Descriptor; 19] = [
     &stores::EKV,
     &stores::TICKV,
     &only_read::SQUASHFS,
+    &only_read::EROFS,
     &only_read::ESP_NVS,
     &stores::ZEPHYR_NVS,
     &stores::ZEPHYR_ZMS,

@@ -110,6 +110,19 @@ pub enum SquashfsRules {
     V6_5,
 }
 
+/// How kernels read EROFS (`fs/erofs`), by the first that does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum ErofsRules {
+    /// Before fragments, and without the pages of a cluster that stand before a window.
+    #[serde(rename = "5.4")]
+    V5_4,
+    #[serde(rename = "6.1")]
+    V6_1,
+    /// Those after it, which were not read.
+    #[serde(rename = "6.2")]
+    V6_2,
+}
+
 /// Rules and defaults of a kernel: those of its version (`profiles/kernels.toml`), or what a file says. What a whole file leaves out that
 /// is not needed is as in the kernels of today.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -179,6 +192,8 @@ pub struct KernelProfile {
     ubifs_rules: Option<Sourced<FsRules>>,
     /// The first kernel whose rules of squashfs it follows. Absent: those of 6.0.
     squashfs_rules: Option<Sourced<SquashfsRules>>,
+    /// The first kernel whose rules of EROFS it follows. Absent: those of 6.1.
+    erofs_rules: Option<Sourced<ErofsRules>>,
     /// The first kernel whose rules of write-back it follows.
     write_back_rules: Sourced<WriteBackName>,
     /// How often the flusher looks for what is old (`vm.dirty_writeback_centisecs`).
@@ -211,6 +226,7 @@ pub struct FlashRules {
     pub ubi_reserve_of: ReserveOf,
     pub ubifs: FsRules,
     pub squashfs: SquashfsRules,
+    pub erofs: ErofsRules,
 }
 
 impl KernelProfile {
@@ -253,6 +269,7 @@ impl KernelProfile {
             ubi_reserve_of: said(&self.ubi_reserve_of).unwrap_or(ReserveOf::Chip),
             ubifs: said(&self.ubifs_rules).unwrap_or(FsRules::V6_1),
             squashfs: said(&self.squashfs_rules).unwrap_or(SquashfsRules::V6_0),
+            erofs: said(&self.erofs_rules).unwrap_or(ErofsRules::V6_1),
         }
     }
 }

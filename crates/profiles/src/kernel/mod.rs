@@ -5,7 +5,8 @@ mod table;
 mod version;
 
 pub use keys::{
-    FlashRules, FsRules, KernelProfile, MlcRules, ReserveOf, SpiNandRules, SquashfsRules, Yaffs2Version, KERNEL_DEFAULT,
+    ErofsRules, FlashRules, FsRules, KernelProfile, MlcRules, ReserveOf, SpiNandRules, SquashfsRules, Yaffs2Version,
+    KERNEL_DEFAULT,
 };
 pub use table::{kernel_note, KernelFault};
 

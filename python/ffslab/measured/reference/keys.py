@@ -61,7 +61,7 @@ IMAGE = "begins with an erased chip"
 STACK_REFUSED = {
     "ageing": "has the chips of nandsim, whose cells do not age",
     "beb_reserve_pct": "has a kernel since Linux 3.7, which counts the reserve by max_beb_per1024",
-    "block_device": "has no squashfs: its image is not put on nandsim's chip",
+    "block_device": "has no squashfs and no EROFS: their images are not put on nandsim's chip",
     "bitflip_threshold_bits": "has the threshold of the kernel",
     "clock_read_ns": "has the clock of the guest, and what it costs is not a setting",
     "fm_autoconvert": "loads ubi.ko without parameters, so no fastmap is written where there is none",

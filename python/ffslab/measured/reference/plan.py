@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffslab import _native
 from ffslab.answers.machine import PlannedFlash, PlannedVariant
+from ffslab.file_systems import NOT_AS_FOLDER
 from ffslab.measured.reference import beside, chip, keys, medium
 from ffslab.measured.reference.lines import Content, content_lines, content_of, content_of_file, line_of
 
@@ -345,9 +346,10 @@ def planned(
         which = f"variant {plan['name']}: " if plan["name"] else ""
         return _native.InputError(f"{file_name}: {which}{text}")
 
-    if stack["fs"] == "squashfs":
+    if stack["fs"] in NOT_AS_FOLDER:
         raise refuse(
-            '[stack]: fs = "squashfs": its image is not put on nandsim\'s chip; docs/squashfs.md has what was measured'
+            f'[stack]: fs = "{stack["fs"]}": its image is not put on nandsim\'s chip; '
+            "docs/squashfs.md has what was measured"
         )
     # Below no file system nothing compresses.
     compression = stack.get("compression") or "none"

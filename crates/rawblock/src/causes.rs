@@ -1,4 +1,4 @@
-//! The reasons of squashfs are those that all file systems have.
+//! The reasons of what is only read are those that all file systems have.
 
 pub use ffslab_fs::causes::*;
 use ffslab_sim::Sim;
