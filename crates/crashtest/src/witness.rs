@@ -12,7 +12,8 @@ use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
     asks, asks_of_machine, looks, looks_of_calls, looks_of_system, Advice, Answer, Calls, Entry as DirectoryEntry,
-    FallocateFlag, Fd, ImageGiven, Levelling, MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
+    FallocateFlag, Fd, ImageGiven, Levelling, MapAccess, MountDone, OpenFlags, Refusal, Runs, System, SystemError,
+    Whence,
 };
 use std::cell::RefCell;
 use std::fmt::Display;

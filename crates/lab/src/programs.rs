@@ -20,7 +20,7 @@ use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
     ambassador_impl_Calls, ambassador_impl_System, Advice, Answer, Calls, Entry, FallocateFlag, Fd, ImageGiven,
-    Levelling, MapAccess, MountDone, Nodes, OpenFlags, Refusal, System, SystemError, Whence,
+    Levelling, MapAccess, MountDone, Nodes, OpenFlags, Refusal, Runs, System, SystemError, Whence,
 };
 use seat::{GivesWay, Machine, Seat};
 use std::borrow::Cow;

@@ -11,7 +11,7 @@ use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
     ambassador_impl_System, asks, looks_of_calls, Advice, Answer, Calls, Entry, FallocateFlag, Fd, ImageGiven,
-    Levelling, MapAccess, MountDone, Nodes, OpenFlags, Refusal, System, SystemError, Whence,
+    Levelling, MapAccess, MountDone, Nodes, OpenFlags, Refusal, Runs, System, SystemError, Whence,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;

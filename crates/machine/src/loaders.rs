@@ -4,8 +4,8 @@ use crate::error::MachineError;
 use crate::media;
 use ffslab_mtd::spi_nand::{Waiting, Wiring};
 use ffslab_profiles::{Loader, Profile};
+use ffslab_system::Runs;
 use ffslab_ubi::UbiOptions;
-use ffslab_workload::steps::Runs;
 
 /// Code takes what it takes in the kernel.
 const AS_IN_KERNEL_PERCENT: u64 = 100;

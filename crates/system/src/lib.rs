@@ -23,4 +23,4 @@ pub use error::{OptionError, SystemError, UbiState};
 pub use nodes::{Caller, NewTime, NodeChange, NodeEntry, NodeId, NodeName, Nodes, ROOT_NODE};
 pub use refusal::{Answer, Refusal};
 pub use system::{ambassador_impl_System, Levelling, MountDone, System};
-pub use types::{Advice, Entry, FallocateFlag, Fd, ImageGiven, MapAccess, OpenFlags, Whence};
+pub use types::{Advice, Entry, FallocateFlag, Fd, ImageGiven, MapAccess, OpenFlags, Runs, Whence};

@@ -50,7 +50,7 @@ macro_rules! looks_of_system {
             fn modifying_operations() -> u64;
             fn counters() -> Vec<(&'static str, i64)>;
             fn blocks_to_format() -> u32;
-            fn runs() -> steps::Runs;
+            fn runs() -> Runs;
             fn file_bytes_max() -> u64;
             fn medium_bytes() -> u64;
             fn medium_bytes_at(path: &[u8]) -> u64;
@@ -80,7 +80,7 @@ macro_rules! asks_of_machine {
             fn cut_power_after(operations: u64, torn: Torn) -> Answer<()>;
             fn ubi_attach() -> Result<(), SystemError>;
             fn ubi_detach() -> Result<(), SystemError>;
-            fn begin_stage(stage: &steps::Stage) -> Result<Option<&'static str>, SystemError>;
+            fn begin_stage(runs: Runs, fastmap: Option<bool>) -> Result<Option<&'static str>, SystemError>;
             fn ubi_read(volume: &str, bytes: Option<u64>) -> Result<u64, SystemError>;
             fn ubi_make_volume() -> Result<(), SystemError>;
             fn lies(time_s: f64, celsius: f64) -> Result<(), SystemError>;

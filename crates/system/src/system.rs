@@ -1,6 +1,6 @@
 //! What may be asked of a simulated machine from outside of its programs.
 
-use crate::{Answer, Calls, ImageGiven, SystemError};
+use crate::{Answer, Calls, ImageGiven, Runs, SystemError};
 use ambassador::delegatable_trait;
 use ffslab_flash::Torn;
 use ffslab_fs::{BlockSpace, Unwritten};
@@ -101,16 +101,16 @@ pub trait System: Calls {
     }
 
     /// A stage of a boot begins: from here on code takes what it takes in this program. Where that is another than before, the power was
-    /// cut. Returns what is not known of it, in a sentence.
+    /// cut. Returns what is not known of it, in a sentence. `fastmap`: whether its UBI knows that; `None`: as the kernel's.
     ///
     /// Errors: there is no boot to look at.
-    fn begin_stage(&mut self, _stage: &steps::Stage) -> Result<Option<&'static str>, SystemError> {
+    fn begin_stage(&mut self, _runs: Runs, _fastmap: Option<bool>) -> Result<Option<&'static str>, SystemError> {
         Err(self.lacks("boot of several stages").into())
     }
 
     /// Whose code runs.
-    fn runs(&self) -> steps::Runs {
-        steps::Runs::Linux
+    fn runs(&self) -> Runs {
+        Runs::Linux
     }
 
     /// Reads so many bytes of a volume of the UBI that is attached, or all of it, and no check sums. Returns how many it were.

@@ -2,7 +2,7 @@
 
 use ffslab_fs::{FileKind, Ino};
 
-pub use ffslab_workload::calls::{Advice, FallocateFlag, MapAccess, OpenFlags, Whence};
+pub use ffslab_workload::calls::{Advice, FallocateFlag, MapAccess, OpenFlags, Runs, Whence};
 
 /// A file descriptor. The lowest free number is given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

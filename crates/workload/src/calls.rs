@@ -127,4 +127,21 @@ words! {
         /// Linux accepts it and does nothing (mm/fadvise.c of kernels before 6.3).
         NoReuse = "noreuse",
     }
+    /// The programs of a boot.
+    Runs {
+        /// The kernel, and what it starts.
+        Linux = "linux",
+        /// U-Boot: with the prices of the board's table `[u_boot]`.
+        UBoot = "u-boot",
+        /// The first part of a boot loader, in its own memory: with those of `[spl]`.
+        Spl = "spl",
+    }
+}
+
+// Not derived: by meaning, not by order.
+#[allow(clippy::derivable_impls)]
+impl Default for Runs {
+    fn default() -> Self {
+        Runs::Linux
+    }
 }

@@ -506,7 +506,7 @@ pub use explained::Explained;
 pub use key_value::{Delete, Get, Iterate, KeyOrder, Set};
 pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};
 pub use map::Mmap;
-pub use raw::{MtdLoop, MtdOp, ReadFiles, ReadRaw, Runs, Stage, UbiRead};
+pub use raw::{MtdLoop, MtdOp, ReadFiles, ReadRaw, Stage, UbiRead};
 pub use repeat::{EndsWhen, Repeat, UnlinkOldest, Watched};
 pub use states::{Age, BasePattern, Distribution, Load, Occupy, Saturate, Scrub, ShareOf, Shelf, Uflip};
 pub use words::*;

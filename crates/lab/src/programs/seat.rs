@@ -8,7 +8,7 @@ use ffslab_mtd::{MediumImage, Mtd};
 use ffslab_sim::Sim;
 use ffslab_system::{
     asks, asks_of_machine, looks_of_calls, looks_of_system, Advice, Answer, Calls, Entry, FallocateFlag, Fd,
-    ImageGiven, Levelling, MapAccess, MountDone, OpenFlags, Refusal, System, SystemError, Whence,
+    ImageGiven, Levelling, MapAccess, MountDone, OpenFlags, Refusal, Runs, System, SystemError, Whence,
 };
 use std::rc::Rc;
 

@@ -17,7 +17,7 @@ impl Runner<'_> {
         if self.system.runs() != step.runs {
             self.crash()?;
         }
-        let notes = self.system.begin_stage(step)?.map(str::to_string).into_iter().collect();
+        let notes = self.system.begin_stage(step.runs, step.fastmap)?.map(str::to_string).into_iter().collect();
         Ok(Facts { stage: Some(step.name.clone()), notes, ..Facts::default() })
     }
 

@@ -4,7 +4,7 @@ use super::Mounts;
 use crate::stack::Stack;
 use ffslab_fs::{BlockSpace, Unwritten};
 use ffslab_mtd::{MediumImage, Mtd};
-use ffslab_system::{Answer, Calls, ImageGiven, MountDone, System, SystemError};
+use ffslab_system::{Answer, Calls, ImageGiven, MountDone, Runs, System, SystemError};
 use ffslab_text::words::size_text;
 
 /// Erases of each block of a partition, apart from those of formatting.
@@ -17,7 +17,7 @@ impl System for Mounts {
     /// root, and a boot loader mounts nothing else.
     fn mount(&mut self, options: &[String]) -> Result<(), SystemError> {
         self.root().mount(options)?;
-        if self.runs() != steps::Runs::Linux || options.iter().any(|option| option == "remount") {
+        if self.runs() != Runs::Linux || options.iter().any(|option| option == "remount") {
             return Ok(());
         }
         for number in 1..self.members.len() {
@@ -54,11 +54,11 @@ impl System for Mounts {
         self.root().ubi_attach()
     }
 
-    fn begin_stage(&mut self, stage: &steps::Stage) -> Result<Option<&'static str>, SystemError> {
-        self.root().begin_stage(stage)
+    fn begin_stage(&mut self, runs: Runs, fastmap: Option<bool>) -> Result<Option<&'static str>, SystemError> {
+        self.root().begin_stage(runs, fastmap)
     }
 
-    fn runs(&self) -> steps::Runs {
+    fn runs(&self) -> Runs {
         self.root().runs()
     }
 

@@ -6,19 +6,18 @@
 //! U-Boot's readers of other file systems.
 
 use super::Stack;
-use crate::loaders::Stage as OfBoot;
+use crate::loaders::Stage;
 use crate::mount_options::MountOptions;
 use ffslab_mtd::causes::{self, BOOT_LOADER};
-use ffslab_system::{SystemError, UbiState};
+use ffslab_system::{Runs, SystemError, UbiState};
 use ffslab_ubi::UbiError;
-use ffslab_workload::steps::{Runs, Stage};
 
 impl Stack {
     /// Code takes from here on what it takes in the program of this stage. Returns what is not known of it.
-    pub(super) fn begin_stage(&mut self, stage: &Stage) -> Option<&'static str> {
+    pub(super) fn begin_stage(&mut self, runs: Runs, fastmap: Option<bool>) -> Option<&'static str> {
         causes::register(&self.sim);
-        self.stage = OfBoot { runs: stage.runs, fastmap: stage.fastmap };
-        let running = self.spec.programs.running(stage.runs);
+        self.stage = Stage { runs, fastmap };
+        let running = self.spec.programs.running(runs);
         self.sim.code_takes(running.code_percent);
         if let Some(wiring) = &running.wiring {
             self.medium.rewire(wiring);

@@ -6,7 +6,7 @@ use ffslab_images::recognise::arranged::Said;
 use ffslab_images::Wanted;
 use ffslab_mtd::causes::SCRUB;
 use ffslab_mtd::{MediumImage, Mtd};
-use ffslab_system::{Answer, Calls, ImageGiven, Levelling, System, SystemError, UbiState};
+use ffslab_system::{Answer, Calls, ImageGiven, Levelling, Runs, System, SystemError, UbiState};
 use ffslab_ubi::Ubi;
 
 impl System for Stack {
@@ -39,11 +39,11 @@ impl System for Stack {
         Stack::ubi_attach(self)
     }
 
-    fn begin_stage(&mut self, stage: &steps::Stage) -> Result<Option<&'static str>, SystemError> {
-        Ok(Stack::begin_stage(self, stage))
+    fn begin_stage(&mut self, runs: Runs, fastmap: Option<bool>) -> Result<Option<&'static str>, SystemError> {
+        Ok(Stack::begin_stage(self, runs, fastmap))
     }
 
-    fn runs(&self) -> steps::Runs {
+    fn runs(&self) -> Runs {
         self.stage.runs
     }
 

@@ -4,6 +4,7 @@
 use super::about::{nonzero, request_size};
 use super::error::StepError;
 use super::{default_request, is_default};
+use crate::calls::Runs;
 use ffslab_text::quantity::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,26 +80,6 @@ step_keys! {
         /// Bytes of one read.
         #[serde(rename = "request_B", default = "default_request")]
         request_bytes: Bytes,
-    }
-}
-
-words! {
-    /// The programs of a boot.
-    Runs {
-        /// The kernel, and what it starts.
-        Linux = "linux",
-        /// U-Boot: with the prices of the board's table `[u_boot]`.
-        UBoot = "u-boot",
-        /// The first part of a boot loader, in its own memory: with those of `[spl]`.
-        Spl = "spl",
-    }
-}
-
-// Not derived: by meaning, not by order.
-#[allow(clippy::derivable_impls)]
-impl Default for Runs {
-    fn default() -> Self {
-        Runs::Linux
     }
 }
 
