@@ -327,7 +327,7 @@ impl RawNand {
 
     fn read(&mut self, core: &mut Core, count: usize, taken: &mut Vec<u8>) {
         if self.output == Output::Status {
-            let ready = if core.is_busy() { 0 } else { READY | u8::from(core.has_failed) * FAILED };
+            let ready = if core.is_busy() { 0 } else { READY | (u8::from(core.has_failed) * FAILED) };
             return taken.extend(std::iter::repeat_n(NOT_PROTECTED | ready, count));
         }
         if core.is_busy() {

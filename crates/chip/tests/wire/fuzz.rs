@@ -1,5 +1,7 @@
 //! Random commands on the bus, and the same operations on a chip of this part below: each byte that comes out is compared.
 
+#![allow(clippy::single_range_in_vec_init, reason = "lists of pieces of the OOB area, no lists of its bytes")]
+
 use crate::host::{at, small, Host};
 use crate::raw_nand::{status, Cycles};
 use ffslab_chip::{Chip, MtdError};
@@ -24,6 +26,9 @@ impl Dice {
     }
 }
 
+/// Programs data at a place, and single bytes of its page's out-of-band area. Whether the part says that it is done.
+type Program = fn(&mut Host, u64, &[u8], &[(usize, u8)], &mut Dice) -> bool;
+
 /// Sizes of a part, and how a driver sends its commands.
 struct Bus {
     part: &'static str,
@@ -33,7 +38,7 @@ struct Bus {
     /// Bytes of a page, and where of its out-of-band area a driver may put bytes.
     page: usize,
     free: &'static [std::ops::Range<usize>],
-    program: fn(&mut Host, u64, &[u8], &[(usize, u8)], &mut Dice) -> bool,
+    program: Program,
     erase: fn(&mut Host, u64) -> bool,
     read: fn(&mut Host, u64, usize, &mut Dice) -> Vec<u8>,
     /// Commands that change nothing.
@@ -280,7 +285,7 @@ fn no_byte_is_another_than_below() {
 
 /// `cargo test --release -p ffslab-chip --test wire -- --ignored --nocapture`
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes ten times as long"]
 fn no_byte_of_a_million_requests_is_another() {
     let all: u64 =
         [&NOR, &SPI_NAND, &RAW_NAND].map(|bus| (0..4).map(|seed| compare(bus, seed, 84_000)).sum::<u64>()).iter().sum();
