@@ -16,7 +16,7 @@ use std::ops::Range;
 pub struct Part {
     pub page: u64,
     pub bytes: Range<usize>,
-    pub from: u64,
+    pub from_offset: u64,
 }
 
 /// A physical cluster that is wanted.

@@ -53,7 +53,7 @@ struct Front<'n> {
 impl<'n> Front<'n> {
     fn new(node: &'n Node, first_page: u64) -> Front<'n> {
         let asked_at = first_page * BLOCK_BYTES;
-        let extent = Extent { begin: asked_at, end: asked_at, stored: Stored::Nowhere, algorithm: None };
+        let extent = Extent { begin_offset: asked_at, end_offset: asked_at, stored: Stored::Nowhere, algorithm: None };
         let (clusters, filled) = (Vec::new(), Filled::new());
         Front { node, asked_at, extent, current: None, clusters, is_last_extent: true, filled }
     }
@@ -111,7 +111,7 @@ impl Files {
         let filled = if node.inode.is_compressed() {
             let mut front = Front::new(&node, asked.start);
             if self.look_at(&mut front, asked.end * BLOCK_BYTES - 1).is_ok() {
-                window.expand(asked.start..front.extent.end.div_ceil(BLOCK_BYTES).max(asked.end));
+                window.expand(asked.start..front.extent.end_offset.div_ceil(BLOCK_BYTES).max(asked.end));
             }
             for index in window.take(u64::MAX).rev() {
                 match self.fill_page(&mut front, index) {
@@ -137,7 +137,7 @@ impl Files {
     // ---- compressed files ----------------------------------------------------------------------------------------
 
     fn look_at(&mut self, front: &mut Front<'_>, at: u64) -> Result<()> {
-        (front.extent.begin, front.extent.end) = (at, at);
+        (front.extent.begin_offset, front.extent.end_offset) = (at, at);
         front.extent = self.extent(front.node, at)?;
         Ok(())
     }
@@ -157,19 +157,19 @@ impl Files {
         let mut end = BLOCK_BYTES;
         while end > 0 {
             let last = offset + end - 1;
-            if !(front.extent.begin..front.extent.end).contains(&last) {
+            if !(front.extent.begin_offset..front.extent.end_offset).contains(&last) {
                 if front.current.take().is_some() {
                     front.is_last_extent = false;
                 }
                 self.look_at(front, last)?;
             }
             let extent = front.extent;
-            let cut = extent.begin.saturating_sub(offset);
+            let cut = extent.begin_offset.saturating_sub(offset);
             match extent.stored {
                 Stored::Nowhere => {}
                 Stored::Fragment { at } => {
-                    let skipped = offset.saturating_sub(extent.begin);
-                    let bytes = (extent.end - extent.begin - skipped).min(end - cut);
+                    let skipped = offset.saturating_sub(extent.begin_offset);
+                    let bytes = (extent.end_offset - extent.begin_offset - skipped).min(end - cut);
                     let held = self.fragment(front.node, at.saturating_add(skipped), bytes)?;
                     if let Some(Some(page)) = front.filled.get_mut(&index) {
                         page[cut as usize..(cut + bytes) as usize].copy_from_slice(&held);
@@ -181,15 +181,15 @@ impl Files {
                         None => self.begin_cluster(front)?,
                     };
                     let cluster = &mut front.clusters[number];
-                    let from = offset + cut - extent.begin;
-                    cluster.parts.push(Part { page: index, bytes: cut as usize..end as usize, from });
-                    if cluster.wanted_bytes < offset + end - extent.begin {
-                        cluster.wanted_bytes = offset + end - extent.begin;
-                        cluster.offset = extent.begin % BLOCK_BYTES;
+                    let from_offset = offset + cut - extent.begin_offset;
+                    cluster.parts.push(Part { page: index, bytes: cut as usize..end as usize, from_offset });
+                    if cluster.wanted_bytes < offset + end - extent.begin_offset {
+                        cluster.wanted_bytes = offset + end - extent.begin_offset;
+                        cluster.offset = extent.begin_offset % BLOCK_BYTES;
                     }
                 }
             }
-            front.extent.end = offset + cut;
+            front.extent.end_offset = offset + cut;
             end = cut;
         }
         Ok(())
@@ -197,7 +197,7 @@ impl Files {
 
     /// `z_erofs_collector_begin`. One that several extents share is read once.
     fn begin_cluster(&mut self, front: &mut Front<'_>) -> Result<usize> {
-        let Extent { begin, stored, algorithm, .. } = front.extent;
+        let Extent { begin_offset: begin, stored, algorithm, .. } = front.extent;
         let Some(algorithm) = algorithm else { return Err(Errno::Io) };
         if let Stored::Metadata { at, .. } = stored {
             self.block(at / BLOCK_BYTES).map_err(|wrong| self.errno(wrong))?;
@@ -218,13 +218,15 @@ impl Files {
     fn fragment(&mut self, node: &Node, at: u64, bytes: u64) -> Result<Vec<u8>> {
         let packed = self.packed().filter(|&packed| u64::from(packed) != node.inode.number);
         let Some(packed) = packed else {
-            return Err(self.errno(Wrong::new(node.inode.behind, "a fragment, and no inode with fragments")));
+            return Err(self.errno(Wrong::new(node.inode.behind_offset, "a fragment, and no inode with fragments")));
         };
         let mut held = Vec::with_capacity(bytes as usize);
         while (held.len() as u64) < bytes {
             let at = at.saturating_add(held.len() as u64);
             if at >= self.node(packed)?.inode.bytes {
-                return Err(self.errno(Wrong::new(node.inode.behind, "a fragment behind the end of all fragments")));
+                return Err(
+                    self.errno(Wrong::new(node.inode.behind_offset, "a fragment behind the end of all fragments"))
+                );
             }
             let page = self.own_page(packed, at / BLOCK_BYTES)?;
             let part = &page[(at % BLOCK_BYTES) as usize..];
@@ -236,7 +238,7 @@ impl Files {
     /// The last part of `z_erofs_pcluster_readmore`: the pages of the extent that is looked at, from its end down to `end`.
     fn fill_beside(&mut self, front: &mut Front<'_>, end: u64, beside: &mut Beside<'_>) -> Result<()> {
         let file_bytes = front.node.inode.bytes;
-        let mut at = front.extent.end.saturating_sub(1);
+        let mut at = front.extent.end_offset.saturating_sub(1);
         while at >= end && at < file_bytes {
             let index = at / BLOCK_BYTES;
             if beside.has_room(self, index) {
@@ -255,8 +257,8 @@ impl Files {
 
     /// Pages before those that are asked for, of the extent in which they begin.
     fn fill_before(&mut self, front: &mut Front<'_>, beside: &mut Beside<'_>) -> Result<()> {
-        if front.extent.end > front.extent.begin {
-            let end = front.extent.begin.next_multiple_of(BLOCK_BYTES);
+        if front.extent.end_offset > front.extent.begin_offset {
+            let end = front.extent.begin_offset.next_multiple_of(BLOCK_BYTES);
             self.fill_beside(front, end, beside)?;
         }
         Ok(())
@@ -267,9 +269,9 @@ impl Files {
         let Front { clusters, mut filled, .. } = front;
         let expanded = self.expand_all(&clusters)?;
         for (cluster, content) in clusters.iter().zip(expanded) {
-            for Part { page, bytes, from } in &cluster.parts {
+            for Part { page, bytes, from_offset } in &cluster.parts {
                 let Some(slot) = filled.get_mut(page) else { continue };
-                let from = *from as usize;
+                let from = *from_offset as usize;
                 let part = content.as_ref().and_then(|content| content.get(from..from + bytes.len()));
                 match (slot.as_mut(), part) {
                     (Some(data), Some(part)) => data[bytes.clone()].copy_from_slice(part),
@@ -292,7 +294,7 @@ impl Files {
             let extent = self.extent(node, offset)?;
             match extent.stored {
                 Stored::Blocks { at, .. } => {
-                    let block = at.saturating_add(offset - extent.begin) / BLOCK_BYTES;
+                    let block = at.saturating_add(offset - extent.begin_offset) / BLOCK_BYTES;
                     match runs.last_mut() {
                         Some((first, begin, count)) if *begin + *count == block && *first + *count == index => {
                             *count += 1

@@ -52,9 +52,9 @@ pub enum Stored {
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     /// In the file.
-    pub begin: u64,
+    pub begin_offset: u64,
     /// As far as it is known from where it was looked for: the extent may go on behind.
-    pub end: u64,
+    pub end_offset: u64,
     pub stored: Stored,
     /// `None`: it stands there as it is, at the same distance from its begin.
     pub algorithm: Option<Algorithm>,
@@ -75,7 +75,7 @@ pub struct Index {
 /// The extent in which `at` is. `index` is kept with the inode.
 pub fn map(from: &mut impl Metadata, inode: &Inode, index: &mut Option<Index>, at: u64) -> Result<Extent, Wrong> {
     if at >= inode.bytes {
-        return Ok(Extent { begin: inode.bytes, end: at + 1, stored: Stored::Nowhere, algorithm: None });
+        return Ok(Extent { begin_offset: inode.bytes, end_offset: at + 1, stored: Stored::Nowhere, algorithm: None });
     }
     match inode.layout {
         Layout::Compressed { .. } => map_compressed(from, inode, index, at),
@@ -85,11 +85,13 @@ pub fn map(from: &mut impl Metadata, inode: &Inode, index: &mut Option<Index>, a
 
 /// `erofs_map_blocks`.
 fn map_plain(from: &mut impl Metadata, inode: &Inode, at: u64) -> Result<Extent, Wrong> {
-    let extent = |begin: u64, end: u64, stored: Stored| Extent { begin, end, stored, algorithm: None };
+    let extent =
+        |begin: u64, end: u64, stored: Stored| Extent { begin_offset: begin, end_offset: end, stored, algorithm: None };
     match inode.layout {
         Layout::Chunks { bits, entry_bytes } => {
             let number = at >> bits;
-            let place = (inode.behind.next_multiple_of(entry_bytes)).saturating_add(number.saturating_mul(entry_bytes));
+            let place =
+                (inode.behind_offset.next_multiple_of(entry_bytes)).saturating_add(number.saturating_mul(entry_bytes));
             let entry = from.take(place, entry_bytes as usize)?;
             let block = u32_at(&entry, entry_bytes as usize - 4).unwrap_or(NOWHERE);
             let begin = number << bits;
@@ -104,12 +106,12 @@ fn map_plain(from: &mut impl Metadata, inode: &Inode, at: u64) -> Result<Extent,
                 return Ok(extent(0, begin_of_last, stored));
             }
             let bytes = inode.bytes - begin_of_last;
-            if inode.behind % BLOCK_BYTES + bytes > BLOCK_BYTES {
-                return Err(Wrong::new(inode.behind, "the end of a file, which is in no single block"));
+            if inode.behind_offset % BLOCK_BYTES + bytes > BLOCK_BYTES {
+                return Err(Wrong::new(inode.behind_offset, "the end of a file, which is in no single block"));
             }
-            Ok(extent(begin_of_last, inode.bytes, Stored::Metadata { at: inode.behind, bytes }))
+            Ok(extent(begin_of_last, inode.bytes, Stored::Metadata { at: inode.behind_offset, bytes }))
         }
-        Layout::Compressed { .. } => Err(Wrong::new(inode.behind, "compressed content")),
+        Layout::Compressed { .. } => Err(Wrong::new(inode.behind_offset, "compressed content")),
     }
 }
 
@@ -125,7 +127,7 @@ fn map_compressed(
     };
     if known.advice & FRAGMENT != 0 && known.tail_head == 0 {
         let stored = Stored::Fragment { at: known.fragment_at };
-        return Ok(Extent { begin: 0, end: inode.bytes, stored, algorithm: None });
+        return Ok(Extent { begin_offset: 0, end_offset: inode.bytes, stored, algorithm: None });
     }
     let mut look = Look::new(from, inode, known);
     look.find(at, false)
@@ -137,7 +139,7 @@ fn read_index(from: &mut impl Metadata, inode: &Inode) -> Result<Index, Wrong> {
     if !superblock.has_heads() && inode.layout == (Layout::Compressed { compact: false }) {
         return Ok(Index { cluster_bits: block_bits, ..Index::default() });
     }
-    let at = inode.behind.next_multiple_of(8);
+    let at = inode.behind_offset.next_multiple_of(8);
     let head = from.take(at, HEAD_BYTES as usize)?;
     let long = u64_at(&head, 0).unwrap_or_default();
     if long & WHOLE_FRAGMENT != 0 {
@@ -213,7 +215,7 @@ impl<'m, 'i, M: Metadata> Look<'m, 'i, M> {
 
     fn wrong(&self, what: &str) -> Wrong {
         let number = self.number;
-        Wrong::new(self.inode.behind, format!("logical cluster {number} of inode {}: {what}", self.inode.number))
+        Wrong::new(self.inode.behind_offset, format!("logical cluster {number} of inode {}: {what}", self.inode.number))
     }
 
     fn has(&self, advice: u16) -> bool {
@@ -229,7 +231,7 @@ impl<'m, 'i, M: Metadata> Look<'m, 'i, M> {
     }
 
     fn load_full(&mut self, number: u64) -> Result<(), Wrong> {
-        let begin = self.inode.behind.next_multiple_of(8) + HEAD_BYTES + ENTRY_BYTES;
+        let begin = self.inode.behind_offset.next_multiple_of(8) + HEAD_BYTES + ENTRY_BYTES;
         let at = begin.saturating_add(number.saturating_mul(ENTRY_BYTES));
         let entry = self.from.take(at, ENTRY_BYTES as usize)?;
         let half = |at: usize| u32::from(u16_at(&entry, at).unwrap_or_default());
@@ -268,7 +270,7 @@ impl<'m, 'i, M: Metadata> Look<'m, 'i, M> {
         if number >= total || self.index.cluster_bits > 14 {
             return Err(self.wrong("it is behind the end of the index"));
         }
-        let base = self.inode.behind.next_multiple_of(8) + HEAD_BYTES;
+        let base = self.inode.behind_offset.next_multiple_of(8) + HEAD_BYTES;
         let first = (base.next_multiple_of(32) - base) / 4;
         let twos = match total.checked_sub(first) {
             Some(rest) if rest > 0 && self.has(COMPACT_OF_TWO_BYTES) => rest / 16 * 16,
@@ -425,7 +427,7 @@ impl<'m, 'i, M: Metadata> Look<'m, 'i, M> {
             }
             Kind::Second | Kind::First | Kind::NoHead => Algorithm::Lz4,
         };
-        Ok(Extent { begin, end, stored, algorithm: Some(algorithm) })
+        Ok(Extent { begin_offset: begin, end_offset: end, stored, algorithm: Some(algorithm) })
     }
 }
 

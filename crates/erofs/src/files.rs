@@ -131,11 +131,11 @@ impl Files {
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.root = self.bring(self.superblock.root)?;
+        self.root = self.bring(self.superblock.root_number)?;
         if self.node(self.root)?.inode.kind != FileKind::Directory {
             return Err(self.errno(Wrong::new(0, "the root is no directory")));
         }
-        if let Some(packed) = self.superblock.packed {
+        if let Some(packed) = self.superblock.packed_number {
             self.bring(packed)?;
         }
         Ok(())
@@ -168,8 +168,8 @@ impl Files {
         let is_beside = matches!(inode.layout, Layout::Inline { .. })
             && inode.kind == FileKind::Symlink
             && inode.bytes <= BLOCK_BYTES
-            && (inode.behind - 1) / BLOCK_BYTES == (inode.behind - 1 + inode.bytes) / BLOCK_BYTES;
-        let target = if is_beside { Some(self.take(inode.behind, inode.bytes as usize)?) } else { None };
+            && (inode.behind_offset - 1) / BLOCK_BYTES == (inode.behind_offset - 1 + inode.bytes) / BLOCK_BYTES;
+        let target = if is_beside { Some(self.take(inode.behind_offset, inode.bytes as usize)?) } else { None };
         Ok(Node { inode, index: Cell::new(None), target })
     }
 
@@ -179,7 +179,7 @@ impl Files {
 
     /// The inode of fragments.
     pub fn packed(&self) -> Option<Ino> {
-        self.superblock.packed.and_then(|number| Ino::try_from(number).ok())
+        self.superblock.packed_number.and_then(|number| Ino::try_from(number).ok())
     }
 
     pub fn extent(&mut self, node: &Node, at: u64) -> Result<Extent> {

@@ -64,7 +64,7 @@ impl Image for Erofs {
             return Ok(target.clone());
         }
         if node.inode.bytes >= BLOCK_BYTES {
-            return Err(self.files.errno(Wrong::new(node.inode.behind, "a symbolic link that is too long")));
+            return Err(self.files.errno(Wrong::new(node.inode.behind_offset, "a symbolic link that is too long")));
         }
         let page = self.files.own_page(ino, 0)?;
         Ok(page[..node.inode.bytes as usize].to_vec())

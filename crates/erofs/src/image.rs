@@ -39,15 +39,16 @@ impl<'i> Content<'i> {
 
     /// All fragments are read when the first one is asked for.
     fn fragment(&mut self, inode: &Inode, at: u64, bytes: u64) -> Result<Vec<u8>, Wrong> {
-        let number = self.superblock.packed.filter(|&packed| packed != inode.number);
-        let number = number.ok_or_else(|| Wrong::new(inode.behind, "a fragment, and no inode with fragments"))?;
+        let number = self.superblock.packed_number.filter(|&packed| packed != inode.number);
+        let number =
+            number.ok_or_else(|| Wrong::new(inode.behind_offset, "a fragment, and no inode with fragments"))?;
         let packed = match &self.packed {
             Some(packed) => packed.clone(),
             None => {
                 let packed = inode::read(self, number)?;
                 // A fragment takes no more than what stands for it may expand to.
                 if packed.bytes > (self.image.len() as u64).saturating_mul(256) {
-                    return Err(Wrong::new(packed.behind, "more fragments than there can be"));
+                    return Err(Wrong::new(packed.behind_offset, "more fragments than there can be"));
                 }
                 let held = Rc::new(content(self, &packed)?);
                 self.packed.insert(held).clone()
@@ -55,7 +56,7 @@ impl<'i> Content<'i> {
         };
         let place = usize::try_from(at).ok().and_then(|at| Some(at..at.checked_add(bytes as usize)?));
         let held = place.and_then(|place| packed.get(place));
-        Ok(held.ok_or_else(|| Wrong::new(inode.behind, "a fragment behind the end of all fragments"))?.to_vec())
+        Ok(held.ok_or_else(|| Wrong::new(inode.behind_offset, "a fragment behind the end of all fragments"))?.to_vec())
     }
 }
 
@@ -67,21 +68,21 @@ pub fn content(from: &mut Content<'_>, inode: &Inode) -> Result<Vec<u8>, Wrong> 
     // From the end on, so that each extent is known as far as it goes.
     while end > 0 {
         let extent = map(from, inode, &mut index, end - 1)?;
-        if extent.begin >= end {
-            return Err(Wrong::new(inode.behind, "an extent behind its place"));
+        if extent.begin_offset >= end {
+            return Err(Wrong::new(inode.behind_offset, "an extent behind its place"));
         }
         let held = part(from, inode, &extent, end)?;
         if let Some(held) = held {
-            data[extent.begin as usize..end as usize].copy_from_slice(&held);
+            data[extent.begin_offset as usize..end as usize].copy_from_slice(&held);
         }
-        end = extent.begin;
+        end = extent.begin_offset;
     }
     Ok(data)
 }
 
 /// An extent up to `end`. `None`: it is a hole.
 fn part(from: &mut Content<'_>, inode: &Inode, extent: &Extent, end: u64) -> Result<Option<Vec<u8>>, Wrong> {
-    let wanted = end - extent.begin;
+    let wanted = end - extent.begin_offset;
     let (at, bytes) = match extent.stored {
         Stored::Nowhere => return Ok(None),
         Stored::Fragment { at } => return from.fragment(inode, at, wanted).map(Some),
@@ -90,6 +91,6 @@ fn part(from: &mut Content<'_>, inode: &Inode, extent: &Extent, end: u64) -> Res
     let Some(algorithm) = extent.algorithm else { return Ok(Some(from.stored(at, wanted)?.to_vec())) };
     let stored = from.stored(at, bytes)?;
     let is_padded = from.superblock.is_padded_before();
-    let plain = expand(stored, algorithm, is_padded, extent.begin % BLOCK_BYTES, wanted as usize);
+    let plain = expand(stored, algorithm, is_padded, extent.begin_offset % BLOCK_BYTES, wanted as usize);
     plain.map(Some).ok_or_else(|| Wrong::new(at, "a physical cluster that does not expand"))
 }

@@ -52,7 +52,7 @@ pub struct Inode {
     pub compressed_blocks: u32,
     pub layout: Layout,
     /// Behind the inode and its extended attributes, in bytes of the image.
-    pub behind: u64,
+    pub behind_offset: u64,
 }
 
 impl Inode {
@@ -116,7 +116,7 @@ pub fn read(from: &mut impl Metadata, number: u64) -> Result<Inode, Wrong> {
         modified_ns,
         compressed_blocks: if matches!(layout, Layout::Compressed { .. }) { union } else { 0 },
         layout,
-        behind: at.saturating_add(bytes as u64 + xattrs_bytes),
+        behind_offset: at.saturating_add(bytes as u64 + xattrs_bytes),
     })
 }
 

@@ -23,15 +23,15 @@ const SLOT_BYTES: u64 = 32;
 /// What it says.
 #[derive(Clone, Copy, Debug)]
 pub struct Superblock {
-    pub root: u64,
+    pub root_number: u64,
     pub inodes_count: u64,
     pub made_s: u64,
     pub made_ns: u32,
     pub blocks_count: u32,
     pub metadata_block: u32,
-    pub features: u32,
+    pub flags: u32,
     /// The inode in which fragments of files stand.
-    pub packed: Option<u64>,
+    pub packed_number: Option<u64>,
 }
 
 impl Superblock {
@@ -46,17 +46,17 @@ impl Superblock {
     pub fn read(head: &[u8]) -> Option<Result<Superblock, String>> {
         let head = head.get(..BLOCK_BYTES as usize)?;
         let here = &head[SUPERBLOCK_AT..];
-        let features = u32_at(here, 80)?;
-        let fragments = features & FRAGMENTS != 0;
+        let flags = u32_at(here, 80)?;
+        let fragments = flags & FRAGMENTS != 0;
         let found = Superblock {
-            root: u16_at(here, 14)?.into(),
+            root_number: u16_at(here, 14)?.into(),
             inodes_count: u64_at(here, 16)?,
             made_s: u64_at(here, 24)?,
             made_ns: u32_at(here, 32)?,
             blocks_count: u32_at(here, 36)?,
             metadata_block: u32_at(here, 40)?,
-            features,
-            packed: Some(u64_at(here, 96)?).filter(|&packed| fragments && packed != 0),
+            flags,
+            packed_number: Some(u64_at(here, 96)?).filter(|&packed| fragments && packed != 0),
         };
         (u32_at(here, 0)? == MAGIC).then(|| found.check(here).map_or(Ok(found), Err))
     }
@@ -76,22 +76,22 @@ impl Superblock {
         if u32_at(here, 8)? & HAS_CHECK_SUM != 0 && u32_at(here, 4)? != check_sum(here) {
             return Some("its superblock is damaged: the check sum does not fit".to_string());
         }
-        if self.features & !FEATURES != 0 {
-            let unknown = self.features & !FEATURES;
+        if self.flags & !FEATURES != 0 {
+            let unknown = self.flags & !FEATURES;
             return Some(format!("it needs features that Linux 6.1 has not (bits {unknown:#x})"));
         }
         let slots_bytes = usize::from(here[13]) * 16;
         if SUPERBLOCK_BYTES + slots_bytes > here.len() || here[90] != 0 {
             return Some("its superblock is damaged".to_string());
         }
-        let algorithms = if self.features & COMPRESSOR_CONFIGS != 0 { u16_at(here, 84)? } else { LZ4 };
+        let algorithms = if self.flags & COMPRESSOR_CONFIGS != 0 { u16_at(here, 84)? } else { LZ4 };
         if algorithms & !LZ4 != 0 {
             return Some(
                 "it is compressed with something else than lz4, which is not read: mkfs.erofs -z lz4 or lz4hc"
                     .to_string(),
             );
         }
-        if self.features & DEVICE_TABLE != 0 && u16_at(here, 86)? != 0 {
+        if self.flags & DEVICE_TABLE != 0 && u16_at(here, 86)? != 0 {
             return Some("a part of it stands on other devices".to_string());
         }
         (self.blocks_count == 0).then(|| "its superblock is damaged: it has no blocks".to_string())
@@ -108,16 +108,16 @@ impl Superblock {
 
     /// Compressed bytes end with their block; otherwise they begin with it.
     pub fn is_padded_before(&self) -> bool {
-        self.features & ZERO_PADDING != 0
+        self.flags & ZERO_PADDING != 0
     }
 
     pub fn has_big_clusters(&self) -> bool {
-        self.features & COMPRESSOR_CONFIGS != 0
+        self.flags & COMPRESSOR_CONFIGS != 0
     }
 
     /// Whether files have a head before their index, whatever kind that is.
     pub fn has_heads(&self) -> bool {
-        self.features & (COMPRESSOR_CONFIGS | TAILS_PACKED | FRAGMENTS) != 0
+        self.flags & (COMPRESSOR_CONFIGS | TAILS_PACKED | FRAGMENTS) != 0
     }
 
     /// By their names in `fs/erofs/erofs_fs.h`.
@@ -130,7 +130,7 @@ impl Superblock {
             (TAILS_PACKED, "packed tails"),
             (FRAGMENTS, "fragments or equal clusters stored once"),
         ];
-        known.into_iter().filter(|(bit, _)| self.features & bit != 0).map(|(_, name)| name).collect()
+        known.into_iter().filter(|(bit, _)| self.flags & bit != 0).map(|(_, name)| name).collect()
     }
 }
 

@@ -37,7 +37,7 @@ pub fn files(image: &[u8], wanted: Wanted) -> Option<Tree> {
         names_left: NAMES_ALWAYS + image.len() / BYTES_A_NAME,
         numbers: BTreeMap::new(),
     };
-    Some(Tree { entries: walk.entries(superblock.root), ..Tree::default() })
+    Some(Tree { entries: walk.entries(superblock.root_number), ..Tree::default() })
 }
 
 impl ImageFormat for InImages {
@@ -81,7 +81,7 @@ impl ImageFormat for InImages {
             facts.valid_bytes = Some(used as u32);
             facts.free_bytes = Some((place.len() - used) as u32);
         }
-        if let Err(wrong) = inode::read(&mut Content::of(image, superblock), superblock.root) {
+        if let Err(wrong) = inode::read(&mut Content::of(image, superblock), superblock.root_number) {
             let block = (wrong.at_bytes / u64::from(layout.block_bytes)) as u32;
             scanned.damaged(block, wrong.at_bytes, format!("the root directory: {}", wrong.what));
         }
