@@ -46,12 +46,14 @@ pub static EROFS: Descriptor = Descriptor {
 const NEVER_WRITTEN: Promises =
     Promises { about: "nothing is ever written: what the image holds is there", ..Promises::SYNCED };
 
+type Mount = fn(RawBlock, Option<Ubi>, Sim) -> Result<Box<dyn FileSystem>, MountError>;
+
 /// What a file system of images differs in.
 struct Images {
     fs: &'static Descriptor,
     /// How long the image is that begins there. `None`: none does.
     bytes: fn(&[u8]) -> Option<u64>,
-    mount: fn(RawBlock, Option<Ubi>, Sim) -> Result<Box<dyn FileSystem>, MountError>,
+    mount: Mount,
     /// Errors: why it is not read as the kernel does.
     check_kernel: fn(&Profile) -> Result<(), &'static str>,
 }
