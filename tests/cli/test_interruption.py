@@ -78,6 +78,22 @@ def test_sigterm_ends_a_run_under_way(tmp_path: Path) -> None:
     assert (running.returncode, [path.name for path in tmp_path.iterdir()]) == (143, ["long.toml"])
 
 
+def test_sigterm_ends_a_statement_without_end(tmp_path: Path) -> None:
+    """SQLite makes no call while it counts, and Python hears of a signal only while it runs."""
+    endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t;"
+    (tmp_path / "endless.sql").write_text(endless, encoding="utf-8")
+    running = subprocess.Popen(
+        [FFSLAB, "sqlite", "endless.sql", "--fs", "ubifs"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        time.sleep(2)
+        running.terminate()
+        assert running.communicate(timeout=30)[1] == "ffslab: interrupted\n"
+    finally:
+        running.kill()
+    assert (running.returncode, [path.name for path in tmp_path.iterdir()]) == (143, ["endless.sql"])
+
+
 def test_nohup_is_respected(tmp_path: Path) -> None:
     """Who starts a program with SIGHUP ignored wants it to survive its terminal."""
     code = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,25 @@ def test_a_foreign_folder_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     with pytest.raises(InputError, match="not a results folder"):
         made(monkeypatch, "first").save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [held]
+
+
+def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:
+    """Root, as a build server has it in a container, can put a file in the place of a device."""
+    pipe, file, link = (tmp_path / name for name in ("pipe", "file", "link"))
+    os.mkfifo(pipe)
+    file.write_text("before", encoding="utf-8")
+    link.symlink_to(file)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    results.write_text(pipe, "all of it")
+    results.write_text(link, "behind it")
+    assert os.read(reader, 100) == b"all of it"
+    os.close(reader)
+    assert (pipe.is_fifo(), link.is_symlink(), file.read_text(encoding="utf-8")) == (True, True, "behind it")
+    if Path("/dev/full").exists():
+        # With a name in a folder of its own, so that a device is safe from a mistake here, too.
+        (tmp_path / "full").symlink_to("/dev/full")
+        with pytest.raises(InputError, match="no space left on device"):
+            results.write_text(tmp_path / "full", "lost")
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])

@@ -193,6 +193,7 @@ def test_wrong_stores_are_refused(ffslab: Command, tmp_path: Path, small: Path) 
         (ffslab("store", "ls", "--store", "nowhere"), "nowhere: not a store of runs: there is no such folder"),
         (ffslab("store", "ls"), "FFSLAB_STORE is empty"),
         (ffslab("store", "rm", FFSLAB_STORE="kept"), "name the runs by their keys, or all of them with --all"),
+        (ffslab("store", "rm", "", FFSLAB_STORE="kept"), "a KEY is empty"),
         (ffslab("store", "rm", "abc", FFSLAB_STORE="kept"), "no run has a key that begins with abc"),
     ]
     for ran, text in refused:

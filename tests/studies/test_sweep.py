@@ -230,6 +230,17 @@ def test_a_point_that_does_not_end_is_a_row(ffslab: Command, study: Path, tmp_pa
     assert "ENOSPC" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
+def test_of_a_study_of_which_nothing_ends_the_reason_is_told(ffslab: Command, study: Path, tmp_path: Path) -> None:
+    """The figures that are wanted are none that a run lacks by mistake: there is no run."""
+    small = study.with_name("small.toml")
+    small.write_text(SMALL.replace('bytes = "256 KiB"', 'bytes = "64 MiB"'), encoding="utf-8")
+    ran = ffslab("sweep", study, "--out", "out", "--fs", "jffs2", "--repeat", "1")
+    assert ran.returncode == 1
+    assert "ffslab: 4 of 4 runs did not come to their end, first " in ran.stderr
+    assert "ENOSPC" in ran.stderr
+    assert (tmp_path / "out" / "report.html").exists()
+
+
 class Deadly(LocalWorkers):
     """Workers that end when they are to run a partition of 80 blocks on UBIFS."""
 

@@ -90,6 +90,9 @@ def rm(
     """
     if bool(keys) == every:
         raise InputError("store rm: name the runs by their keys, or all of them with --all")
+    if keys and not all(keys):
+        # Every key begins with nothing: a variable of a script that is not set would remove all.
+        raise InputError("store rm: a KEY is empty: name the runs by their keys, or all of them with --all")
     here = _opened(store)
     gone = here.remove(keys)
     if keys and not gone:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +33,17 @@ def workplace(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def work_file(file: Path) -> Iterator[Path]:
-    """The path of a hidden file beside `file`, which takes its place if all goes well and is gone if not."""
+    """The path of a hidden file beside `file`, which takes its place if all goes well and is gone if not.
+
+    A device, a pipe (/dev/stdout) and what a link leads to are written to: root would put a file in their place.
+    """
+    if _takes_bytes(file):
+        with workplace(Path(tempfile.gettempdir()) / file.name) as folder:
+            yield folder / file.name
+            with (folder / file.name).open("rb") as made, file.open("ab", buffering=0) as taker:
+                shutil.copyfileobj(made, taker)
+        return
+    file = file.resolve() if file.is_symlink() else file
     place = file.with_name(f".{file.name[:100]}.{os.urandom(4).hex()}")
     with caught_signals():
         try:
@@ -40,6 +52,16 @@ def work_file(file: Path) -> Iterator[Path]:
         finally:
             with uninterrupted():
                 place.unlink(missing_ok=True)
+
+
+def _takes_bytes(file: Path) -> bool:
+    """Whether a path is something that takes bytes as they come: no file, or an open one by its descriptor."""
+    try:
+        mode = file.stat().st_mode
+    except OSError:
+        return False
+    by_descriptor = file.is_symlink() and file.is_relative_to("/dev")
+    return by_descriptor or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def remove_tree(folder: Path) -> None:

@@ -35,6 +35,8 @@ SYNCED_WITH_DIRECTORY = apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_J
 # Byte 18 of a data base: 2 when it is in WAL mode (file format, section 1.3.3).
 VERSION_AT = 18
 WAL_VERSION = 2
+# Instructions of SQLite's machine: about a tenth of a millisecond, so that asking costs nothing that is seen.
+STEPS_BETWEEN_SIGNALS = 10_000
 SETS_WAL = re.compile(r"^\s*PRAGMA\s+(?:\w+\s*\.\s*)?journal_mode\s*(?:=|\()\s*['\"]?wal\b", re.IGNORECASE)
 
 _numbers = itertools.count(1)
@@ -356,6 +358,8 @@ def connected(stack: Stack, path: str, *, wal: bool | None = None, seed: int = 1
     try:
         seed_random_numbers(vfs.name)
         connection = apsw.Connection(path, vfs=vfs.name)
+        # Python hears of Ctrl-C only while it runs, and a statement without end makes no call that it would answer.
+        connection.set_progress_handler(lambda: False, STEPS_BETWEEN_SIGNALS)
         try:
             if is_wal(stack, path) if wal is None else wal:
                 lock_exclusively(connection)

@@ -107,11 +107,14 @@ class StudyRuns:
 
     @property
     def objectives(self) -> list[tuple[str, bool]]:
-        """What is wanted and can be told: figures, and whether more of them is better.
+        """What is wanted and can be told: figures, and whether more of them is better. Nothing when no run came to its
+        end: that is told then, and no figure is to blame.
 
         Raises `ffslab.InputError` when no run has such a figure.
         """
         study = self.study
+        if self.runs["error"].notna().all():
+            return []
         named = [(name, False) for name in study.minimise] + [(name, True) for name in study.maximise]
         for name, _ in named:
             if name not in self.runs and name not in self.untold:
