@@ -13,6 +13,7 @@ __all__ = [
     "CrashRecording",
     "InputError",
     "PowerCut",
+    "ServedChip",
     "Session",
     "__version__",
     "ageing",

@@ -28,12 +28,12 @@ IN_FILES = {
     "a file system that is not here": (
         '"jffs2"',
         '"ext4"',
-        "try.toml: [stack]: unknown fs `ext4`: known: jffs2, yaffs2, ubifs, squashfs",
+        "try.toml: [stack]: unknown fs `ext4`: known: jffs2, yaffs2, ubifs, squashfs, erofs",
     ),
     "a file system of the other system": (
         '"jffs2"',
         '"rfs"',
-        'try.toml: [stack]: fs "rfs": Linux has none here, RTEMS has: system = "rtems"; on Linux jffs2, yaffs2, ubifs, squashfs',
+        'try.toml: [stack]: fs "rfs": Linux has none here, RTEMS has: system = "rtems"; on Linux jffs2, yaffs2, ubifs, squashfs, erofs',
     ),
     "an unknown board": (
         "omap3evm",
@@ -207,7 +207,7 @@ CALLS = {
     "taken (--lenient leaves such options out with a warning)",
     "sqlite bad.sql": 'bad.sql:1: near "selct": syntax error: selct 1',
     "inspect notes.txt": "notes.txt: nothing is known in it: no JFFS2 node, no YAFFS2 object header, no UBI header, no FAT boot "
-    "sector, no RFS superblock, no superblock of littlefs, no SPIFFS magic number, no squashfs superblock, no page of ESP-IDF's NVS, no sector of Zephyr's NVS, no sector of Zephyr's ZMS, no sector of Zephyr's FCB; it holds text; "
+    "sector, no RFS superblock, no superblock of littlefs, no SPIFFS magic number, no squashfs superblock, no EROFS superblock, no page of ESP-IDF's NVS, no sector of Zephyr's NVS, no sector of Zephyr's ZMS, no sector of Zephyr's FCB; it holds text; "
     "the commands file and binwalk know other formats",
     "lifetime notes.txt": "notes.txt: an image says nothing of a workload: give --workload EXPERIMENT, or --age for its past "
     "rate",

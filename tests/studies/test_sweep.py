@@ -231,7 +231,6 @@ def test_a_point_that_does_not_end_is_a_row(ffslab: Command, study: Path, tmp_pa
 
 
 def test_of_a_study_of_which_nothing_ends_the_reason_is_told(ffslab: Command, study: Path, tmp_path: Path) -> None:
-    """The figures that are wanted are none that a run lacks by mistake: there is no run."""
     small = study.with_name("small.toml")
     small.write_text(SMALL.replace('bytes = "256 KiB"', 'bytes = "64 MiB"'), encoding="utf-8")
     ran = ffslab("sweep", study, "--out", "out", "--fs", "jffs2", "--repeat", "1")

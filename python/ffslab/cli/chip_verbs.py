@@ -15,7 +15,7 @@ from ffslab.cli.result_options import SummaryJson, serve_and_tell
 from ffslab.cli.stack_options import Settings, profile_option
 
 chip_app = group(
-    "Serve simulated flash parts to firmware, on their bus. See docs/chip-serve.md.",
+    "Serve simulated flash parts on their bus. See docs/chip-serve.md.",
     "ffslab chip serve --part w25n01gv --socket chip.sock",
 )
 
@@ -115,7 +115,7 @@ def serve(
 ) -> None:
     """Serve a simulated flash part on its bus: it takes commands and answers bytes. See docs/chip-serve.md.
 
-    Example: ffslab chip serve --part w25n01gv --socket chip.sock -- ./firmware-test
+    Example: ffslab chip serve --part w25n01gv --socket chip.sock -- ./test
     """
     if part is None:
         raise InputError("say which part: --part NAME, as w25q128jv, w25n01gv or mt29f2g08abaea (`ffslab profiles ls`)")

@@ -16,7 +16,7 @@ ENDINGS = (
     "to its end, 143 ended by SIGTERM."
 )
 USAGE = "ffslab VERB [OPTIONS] ..."
-FOOT = "Exit codes: 0, 1 (negative answer), 2 (bad input). `ffslab help VERB` tells more."
+FOOT = "Exit codes: 0, 1 (negative answer), 2 (bad input). `ffslab help VERB`: more."
 EXAMPLE = "Example: ffslab new my.toml, and then ffslab run my.toml"
 
 # In it a shell's script asks what could be typed next.

@@ -29,7 +29,7 @@ class BootStage:
 
 def boot_stages(variant: VariantSummary) -> list[BootStage]:
     """The stages in order; none where the measured steps have none. Steps before the first stage belong to no boot."""
-    staged = [(step["stage"], step) for step in variant["steps"] if "stage" in step]
+    staged = [(step["stage"], step) for step in variant.get("steps", []) if "stage" in step]
     whole = sum(step["elapsed_us"] for _, step in staged)
     stages, at_us = [], 0.0
     for name, steps in groupby(staged, key=lambda pair: pair[0]):
@@ -56,7 +56,7 @@ def boot_cells(variants: list[VariantSummary]) -> tuple[list[str], list[list[str
     of = []
     for variant in variants:
         if stages := boot_stages(variant):
-            steps = [step for step in variant["steps"] if "stage" in step]
+            steps = [step for step in variant.get("steps", []) if "stage" in step]
             of += [(variant["name"], stage) for stage in [*stages, _stage(ALL, 0.0, steps, stages_us(stages))]]
     if not of:
         return [], []

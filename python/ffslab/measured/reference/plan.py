@@ -347,10 +347,7 @@ def planned(
         return _native.InputError(f"{file_name}: {which}{text}")
 
     if stack["fs"] in NOT_AS_FOLDER:
-        raise refuse(
-            f'[stack]: fs = "{stack["fs"]}": its image is not put on nandsim\'s chip; '
-            "docs/squashfs.md has what was measured"
-        )
+        raise refuse(f'[stack]: fs = "{stack["fs"]}": its image is not put on nandsim\'s chip (docs/squashfs.md)')
     # Below no file system nothing compresses.
     compression = stack.get("compression") or "none"
     mounts = beside.mounts_of({**stack}, MAX_BEB_PER_1024)
