@@ -153,8 +153,23 @@ def is_alive(process: int) -> bool:
         return False
 
 
+# Two variants that nobody waits for to the end.
+LONG = """
+[[measure]]
+step = "requests"
+file = "target"
+op = "write"
+pattern = "random"
+request_B = 700
+count = 40_000_000
+[[measure]]
+step = "sleep"
+us = 1
+"""
+
+
 def test_ctrl_c_ends_all_processes_of_a_run(tmp_path: Path) -> None:
-    (tmp_path / "long.toml").write_text(text_of("jffs2").replace("= [20, 300]", "= [4000000, 4000001]"))
+    (tmp_path / "long.toml").write_text(text_of("jffs2", '[axes]\n"sleep.us" = [1, 2]\n', measured=LONG))
     running = subprocess.Popen(
         [FFSLAB, "run", "long.toml"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),

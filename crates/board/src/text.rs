@@ -35,7 +35,8 @@ pub fn notes(layout: &Layout) -> impl Iterator<Item = String> + '_ {
 pub fn layout_text(layout: &Layout) -> String {
     let fs = layout.fs;
     if fs.format().is_volume() {
-        return format!("{}, {} areas of {}", fs.title(), layout.blocks, size_text(layout.block_bytes.into()));
+        let areas = if layout.blocks == 1 { "area" } else { "areas" };
+        return format!("{}, {} {areas} of {}", fs.title(), layout.blocks, size_text(layout.block_bytes.into()));
     }
     if layout.lacks_ubi {
         return format!("UBIFS without UBI: {} LEBs of {} B", layout.blocks, layout.block_bytes);

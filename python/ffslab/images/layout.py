@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ffslab.answers.inspection import Layout
 from ffslab.file_systems import VOLUMES, title
-from ffslab.text.tables import counted, size
+from ffslab.text.tables import size
 
 
 def layout_text(layout: Layout) -> str:
     """Format and sizes in a line."""
     order = f", {layout['endian']}-endian" if layout.get("endian") else ""
     if layout["fs"] in VOLUMES:
-        return f"{title(layout['fs'])}, {counted(layout['blocks'], 'area')} of {size(layout['block_B'])}"
+        return f"{title(layout['fs'])}, {_many(layout['blocks'], 'area')} of {size(layout['block_B'])}"
     oob = f" + {layout['oob_B']} B OOB" if layout["oob_B"] else ""
     name = "UBI with UBIFS" if "vid_hdr_and_data_at_B" in layout else title(layout["fs"])
     if layout.get("lacks_ubi"):
@@ -21,8 +21,13 @@ def layout_text(layout: Layout) -> str:
         return (
             f"{name}{order}: pages of {layout['page_B']} B{oob}, erase blocks of {kib} KiB fit and cannot be told apart"
         )
-    blocks = f"{counted(layout['blocks'], 'erase block')} of {size(layout['block_B'])}"
+    blocks = f"{_many(layout['blocks'], 'erase block')} of {size(layout['block_B'])}"
     return f"{name}{order}: {blocks}, pages of {layout['page_B']} B{oob}"
+
+
+def _many(count: int, what: str) -> str:
+    """As the program for boards writes it, without separators."""
+    return f"{count} {what}{'s' if count != 1 else ''}"
 
 
 def layout_notes(layout: Layout) -> list[str]:
