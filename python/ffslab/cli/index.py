@@ -73,7 +73,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "sqlite": (_WORKLOADS, "Run SQL with the real SQLite on a simulated file system."),
         "mount": (_MOUNTS, "Mount a simulated file system for real programs."),
         "card": ("ffslab.cli.card_verbs:card_app", "Serve simulated cards to real kernels."),
-        "chip": ("ffslab.cli.chip_verbs:chip_app", "Serve simulated flash parts to firmware, on their bus."),
+        "chip": ("ffslab.cli.chip_verbs:chip_app", "Serve simulated flash parts on their bus."),
     },
     "Images and boards": {
         "inspect": (_FIELD, "Look into a flash image: files, space, wear, damage, costs."),
