@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import ffslab
 from helpers.jffs2_images import experiment, run, step
 
 BLOCKS = 64
@@ -52,6 +53,22 @@ def put(folder: Path) -> Path:
         else:
             path.write_bytes(content)
     return folder
+
+
+def read_what_can_be(root: ffslab.Stack) -> None:
+    """Goes through a damaged image, as far as its calls do not fail, and no longer than 200 names."""
+    pending = [""]
+    for _ in range(200):
+        if not pending:
+            break
+        path = pending.pop()
+        try:
+            if path == "" or root.stat(path).kind == "directory":
+                pending += [f"{path}/{name}".lstrip("/") for name in root.listdir(path or "/")]
+            elif root.stat(path).size_bytes < 1 << 20:
+                root.read_file(path)
+        except OSError:
+            pass
 
 
 @dataclass(frozen=True)

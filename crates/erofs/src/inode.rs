@@ -82,7 +82,7 @@ pub fn read(from: &mut impl Metadata, number: u64) -> Result<Inode, Wrong> {
     let word = |at: usize| u32_at(&held, at).unwrap_or_default();
     let long = |at: usize| u64_at(&held, at).unwrap_or_default();
     let mode = half(4);
-    let kind = kind_of_mode(mode).ok_or_else(|| Wrong::new(at, format!("an inode of the mode {mode:#o}")))?;
+    let kind = FileKind::from_mode(mode).ok_or_else(|| Wrong::new(at, format!("an inode of the mode {mode:#o}")))?;
     let xattrs_bytes = match half(2) {
         0 => 0,
         count => 12 + 4 * (u64::from(count) - 1),
@@ -130,19 +130,6 @@ fn layout_of(format: u32, union: u32) -> Option<Layout> {
             let entry_bytes = if union & CHUNK_INDEXES == 0 { 4 } else { 8 };
             Layout::Chunks { bits: BLOCK_BYTES.trailing_zeros() + (union & CHUNK_BITS), entry_bytes }
         }
-        _ => return None,
-    })
-}
-
-fn kind_of_mode(mode: u32) -> Option<FileKind> {
-    Some(match mode >> 12 {
-        0o10 => FileKind::File,
-        0o04 => FileKind::Directory,
-        0o12 => FileKind::Symlink,
-        0o02 => FileKind::CharDevice,
-        0o06 => FileKind::BlockDevice,
-        0o01 => FileKind::Fifo,
-        0o14 => FileKind::Socket,
         _ => return None,
     })
 }

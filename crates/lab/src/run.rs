@@ -50,8 +50,9 @@ pub fn run(system: Box<dyn System>, plan: &Plan, watch: &mut Watch) -> Result<Ou
 
 /// Runs the measured steps of a plan, from its setup on.
 pub(crate) fn measure(set_up: SetUp, plan: &Plan, watch: &mut Watch) -> Result<Outcome, RunError> {
-    match plan.programs.is_empty() {
-        true => alone::measure(set_up, plan, watch),
-        false => together::measure(set_up, plan, watch),
+    if plan.programs.is_empty() {
+        alone::measure(set_up, plan, watch)
+    } else {
+        together::measure(set_up, plan, watch)
     }
 }

@@ -64,7 +64,7 @@ class Machine:
 def completed(keys: Mapping[str, Value]) -> dict[str, Value]:
     """The keys of a machine with those that its owner need not say; what is `None` is not said."""
     said = {key: value for key, value in keys.items() if value is not None}
-    said = _in_tables(said)
+    said = in_tables(said)
     own: dict[str, Value] = {"fs": FILE_SYSTEM}
     if said.get("system", LINUX) == LINUX:
         said.pop("system", None)
@@ -75,7 +75,7 @@ def completed(keys: Mapping[str, Value]) -> dict[str, Value]:
     return own | said
 
 
-def _in_tables(keys: Mapping[str, Given]) -> dict[str, Given]:
+def in_tables(keys: Mapping[str, Given]) -> dict[str, Given]:
     """Keys such as `policy.victim` in their tables, beside what these have already."""
     found: dict[str, Given] = {}
     for key, value in keys.items():
@@ -86,7 +86,7 @@ def _in_tables(keys: Mapping[str, Given]) -> dict[str, Given]:
     return found
 
 
-def settings_of(texts: Iterable[str]) -> dict[str, Value]:
+def settings_of(texts: Iterable[str]) -> dict[str, Given]:
     """What `--set KEY=VALUE` says, several times; a value is a number, true or false, or else a text.
 
     A key of a table of the stack is named with it: `policy.victim`.
@@ -94,7 +94,7 @@ def settings_of(texts: Iterable[str]) -> dict[str, Value]:
     return dict(_setting(text) for text in texts)
 
 
-def _setting(text: str) -> tuple[str, Value]:
+def _setting(text: str) -> tuple[str, Given]:
     key, equals, value = text.partition("=")
     words = key.split(".")
     if not equals or len(words) > 2 or not all(word.replace("_", "a").isalnum() for word in words):

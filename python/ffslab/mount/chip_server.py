@@ -17,7 +17,7 @@ from typing import TextIO, cast
 from ffslab import _native
 from ffslab._native import InputError, __version__
 from ffslab.answers.summary import Summary
-from ffslab.api.machine import settings_of
+from ffslab.api.machine import in_tables, settings_of
 from ffslab.api.run import Run
 from ffslab.files.inputs import open_input
 from ffslab.mount import saved
@@ -64,14 +64,7 @@ class Wanted:
             raise InputError(f"{self.image}: {error}") from None
 
     def _made(self, held: bytes | None) -> _native.ServedChip:
-        settings = settings_of(self.settings)
-        tables: dict[str, object] = {}
-        for key, value in settings.items():
-            name, point, inner = key.partition(".")
-            if point:
-                cast("dict[str, object]", tables.setdefault(name, {}))[inner] = value
-            else:
-                tables[key] = value
+        tables = in_tables(settings_of(self.settings))
         return _native.ServedChip(self.part, tables, self.read_id, list(self.causes), held)
 
 

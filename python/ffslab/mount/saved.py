@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from ffslab._native import InputError, __version__
 from ffslab.files.inputs import open_input
 from ffslab.files.os_errors import reason
+from ffslab.files.workplace import work_file
 
 # A line that is longer is none of ours.
 LINE_MAX_B = 1 << 16
@@ -53,12 +53,10 @@ class Kind:
 
 def write_whole(file: Path, content: bytes, flag: str) -> None:
     """Writes a file that is whole or not there."""
-    part = file.with_name(f"{file.name}.{os.getpid()}.part")
     try:
-        part.write_bytes(content)
-        part.replace(file)
+        with work_file(file) as part:
+            part.write_bytes(content)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise InputError(f"{flag} {file}: {reason(error)}") from None
 
 
