@@ -14,7 +14,7 @@ from ffslab import Experiment, InputError, Store
 from ffslab.api.observe import Observe
 from ffslab.api.run import Shared
 from helpers.command import FFSLAB
-from helpers.processes import every_child
+from helpers.processes import alone, every_child
 
 # With a setup of 6,000 writes, of which some wait in memory behind it.
 SETUP = """
@@ -81,6 +81,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("stack", list(STACKS))
+@alone
 def test_all_files_are_those_of_own_setups(tmp_path: Path, stack: str) -> None:
     more = "film = true\n" if stack == "jffs2" else ""
     experiment = Experiment.from_toml(text_of(stack, more=more))
@@ -95,6 +96,7 @@ def test_all_files_are_those_of_own_setups(tmp_path: Path, stack: str) -> None:
         assert files_of(ran.save(tmp_path / "shared")) == files
 
 
+@alone
 def test_programs_timelines_and_repetitions_are_those_of_own_setups(tmp_path: Path) -> None:
     beside = '[[program]]\nname = "logger"\n[[program.steps]]\nstep = "create"\nfile = "other"\nbytes = "8 KiB"\n'
     text = text_of("jffs2", '[axes]\n"append.count" = [20, 300]\n', measured=MEASURED + beside)
@@ -113,6 +115,7 @@ def test_programs_timelines_and_repetitions_are_those_of_own_setups(tmp_path: Pa
     assert files_of(shared.save(tmp_path / "shared")) == files_of(own.save(tmp_path / "own"))
 
 
+@alone
 def test_only_equal_setups_are_shared() -> None:
     experiment = Experiment.from_toml(text_of("jffs2", ""))
     for name, values in (("setup.requests.count", [6000, 6001]), ("compression", ["none", "zlib"])):
@@ -121,6 +124,7 @@ def test_only_equal_setups_are_shared() -> None:
         assert experiment.with_axes({name: values}).run().shared == Shared()
 
 
+@alone
 def test_a_setup_that_fails_fails_in_each_variant(tmp_path: Path) -> None:
     text = text_of("jffs2").replace("512 KiB", "800 MiB", 1)
     said = []
@@ -132,6 +136,7 @@ def test_a_setup_that_fails_fails_in_each_variant(tmp_path: Path) -> None:
     assert "setup step 2" in said[0]
 
 
+@alone
 def test_the_store_has_the_same_runs(tmp_path: Path) -> None:
     experiment = Experiment.from_toml(text_of("ubifs"))
     kept = []

@@ -146,6 +146,8 @@ def test_the_verbs_of_the_store(ffslab: Command, tmp_path: Path, small: Path) ->
     held = json.loads(ffslab("store", "ls", "--store", "both", "--json").stdout)
     assert {run["variant"] for run in held["runs"]} == {"read_ahead_KiB=0", "read_ahead_KiB=128"}
     assert ffslab("store", "verify", "--store", "both").stdout == "2 runs in both: whole\n"
+    typo = ffslab("store", "rm", held["runs"][0]["key"][:10], "typo", "--store", "both")
+    assert (typo.returncode, "begins with typo" in typo.stderr) == (2, True), "and no run is removed"
     gone = ffslab("store", "rm", held["runs"][0]["key"][:10], "--store", "both")
     assert gone.stdout == "1 run removed from both\n"
     assert len(list((tmp_path / "both" / "tables").iterdir())) == 1

@@ -1,18 +1,19 @@
 //! A connection to a data base, and what is executed on it.
 
 use crate::locks::Locks;
-use crate::state::{Made, State};
+use crate::state::{Each, State};
 use crate::vfs::Vfs;
 use crate::{Done, Ended, SqlError, Wanted};
-use ffslab_sim::Sim;
 use ffslab_system::System;
 use libsqlite3_sys as ffi;
-use std::ffi::{c_int, CStr, CString};
+use std::ffi::{c_int, c_void, CStr, CString};
 use std::panic::resume_unwind;
 use std::ptr::{null, null_mut};
 
 /// Characters of a statement in a message.
 const SHOWN_CHARS: usize = 60;
+/// Instructions of SQLite's machine, some milliseconds, between two looks at whether to go on.
+const COMPUTES_FOR: c_int = 1 << 18;
 /// WAL without shared memory.
 const LOCK_EXCLUSIVELY: &str = "PRAGMA locking_mode = exclusive";
 
@@ -48,7 +49,7 @@ impl<'a> Connection<'a> {
         system: &'a mut dyn System,
         locks: &Locks,
         wanted: &Wanted,
-        each: &'a mut dyn FnMut(&Made, &Sim) -> bool,
+        each: &'a mut Each<'a>,
     ) -> Result<Connection<'a>, SqlError> {
         let state = Box::into_raw(Box::new(State::new(system, each, locks.clone(), wanted.seed)));
         // SAFETY: the state is new, and this connection alone has it.
@@ -67,6 +68,8 @@ impl<'a> Connection<'a> {
         unsafe {
             ffi::sqlite3_db_config(connection.db, ffi::SQLITE_DBCONFIG_ENABLE_FKEY, 0 as c_int, null_mut::<c_int>())
         };
+        // SAFETY: the state lives as long as the connection.
+        unsafe { ffi::sqlite3_progress_handler(connection.db, COMPUTES_FOR, Some(ends_computing), state.cast()) };
         Ok(connection)
     }
 
@@ -211,6 +214,13 @@ impl Drop for Connection<'_> {
             resume_unwind(panic);
         }
     }
+}
+
+/// What SQLite asks while it computes: not 0 ends the statement.
+unsafe extern "C" fn ends_computing(state: *mut c_void) -> c_int {
+    // SAFETY: it is the state that the connection was opened with, and SQLite has no call of ours open.
+    let state = unsafe { &mut *state.cast::<State>() };
+    c_int::from(!state.computes_on())
 }
 
 /// A prepared statement; dropping it finalizes it.

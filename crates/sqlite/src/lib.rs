@@ -24,10 +24,9 @@ mod state;
 mod vfs;
 
 pub use locks::Locks;
-pub use state::{Made, MadeCall};
+pub use state::{Each, Made, MadeCall};
 
 use connection::Connection;
-use ffslab_sim::Sim;
 use ffslab_system::System;
 use thiserror::Error;
 
@@ -92,18 +91,12 @@ pub enum SqlError {
     Interrupted,
 }
 
-/// Executes SQL on a mounted system. `each` sees every system call, with what it waited for on the bill of the simulation, and says
-/// whether to go on. Connections of other programs to the same files share `locks`.
+/// Executes SQL on a mounted system. `each` says whether to go on. Connections of other programs to the same files share `locks`.
 ///
 /// A full partition (SQLITE_FULL) ends the run without an error.
 ///
 /// Errors: a statement that fails; `each` wants no more.
-pub fn run(
-    system: &mut dyn System,
-    locks: &Locks,
-    wanted: &Wanted,
-    each: &mut dyn FnMut(&Made, &Sim) -> bool,
-) -> Result<Done, SqlError> {
+pub fn run(system: &mut dyn System, locks: &Locks, wanted: &Wanted, each: &mut Each) -> Result<Done, SqlError> {
     let mut done = Done::default();
     let mut connection = Connection::open(system, locks, wanted, each)?;
     let executed = connection.execute_all(wanted, &mut done);

@@ -46,10 +46,14 @@ pub struct Made<'a> {
     pub latency_ns: u64,
 }
 
+/// Hears of each system call, with what it waited for on the bill of the simulation, and of `None` now and then while SQLite computes;
+/// says whether to go on.
+pub type Each<'a> = dyn FnMut(Option<(&Made, &Sim)>) -> bool + 'a;
+
 /// What the functions that SQLite calls find behind the pointer that they get.
 pub(crate) struct State<'a> {
     system: &'a mut dyn System,
-    each: &'a mut dyn FnMut(&Made, &Sim) -> bool,
+    each: &'a mut Each<'a>,
     pub locks: Locks,
     random: SplitMix64,
     /// Held while SQLite computes.
@@ -70,12 +74,7 @@ pub(crate) enum NoCall {
 }
 
 impl<'a> State<'a> {
-    pub fn new(
-        system: &'a mut dyn System,
-        each: &'a mut dyn FnMut(&Made, &Sim) -> bool,
-        locks: Locks,
-        seed: u64,
-    ) -> State<'a> {
+    pub fn new(system: &'a mut dyn System, each: &'a mut Each<'a>, locks: Locks, seed: u64) -> State<'a> {
         let random = SplitMix64::new(seed);
         let (computes, last_error) = (None, None);
         State { system, each, locks, random, computes, last_error, interrupted: false, panic: None }
@@ -117,9 +116,18 @@ impl<'a> State<'a> {
             let bytes = result.as_ref().map_or(0, moved);
             let made = Made { call, path, offset_bytes, bytes, start_ns, latency_ns };
             let sim = state.system.sim().clone();
-            state.interrupted |= !(state.each)(&made, &sim);
+            state.interrupted |= !(state.each)(Some((&made, &sim)));
             result
         })
+    }
+
+    /// SQLite has computed for a while: whether it goes on. Nobody else computes meanwhile, so that the generator stays as it is.
+    pub fn computes_on(&mut self) -> bool {
+        match catch_unwind(AssertUnwindSafe(|| (self.each)(None))) {
+            Ok(goes_on) => self.interrupted |= !goes_on,
+            Err(panic) => self.panic = Some(panic),
+        }
+        !self.interrupted && self.panic.is_none()
     }
 
     /// A transaction has ended well.

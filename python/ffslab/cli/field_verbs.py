@@ -12,7 +12,7 @@ from ffslab._native import InputError
 from ffslab.api.machine import IMAGE_BOARD, IMAGE_DEVICE
 from ffslab.cli.image_options import IMAGES, Looks, Place
 from ffslab.cli.needs import check_packages
-from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
+from ffslab.cli.parts import EXIT_NEGATIVE, argument, check_positive, option, verb
 from ffslab.cli.result_options import Jobs, Page, with_page
 from ffslab.cli.stack_options import Again, Kernel, MachineOptions, Seed, Yes, profile_option
 from ffslab.file_systems import VOLUMES, listed, title
@@ -258,10 +258,12 @@ def lifetime(
     from ffslab.terminal.progress import progress_bar
     from ffslab.text.durations import days_of
 
-    for flag, value in (("--per-day", per_day), ("--years", years)):
-        if value is not None and not 0 < value < 1e9:
-            raise InputError(f"{flag} {value:g}: must be more than 0 and less than 1e9")
+    check_positive({"--per-day": per_day, "--years": years})
     age_days = None if age is None else days_of("--age", age)
+    if simulate and fast:
+        raise InputError(
+            "--simulate, --fast: every operation of a life is run, or its steady times are leapt over: give one"
+        )
     where = place.chosen()
     given = life.Given(endurance, per_day, years, jobs, yes)
     kind = _kind(start, workload or [], age_days, place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -295,6 +295,13 @@ def argument(metavar: str, about: str) -> typer.models.ArgumentInfo:
     """An argument of a verb, as help and messages name it, and its help."""
     made: typer.models.ArgumentInfo = typer.Argument(help=about, metavar=metavar, show_default=False)
     return made
+
+
+def check_positive(flags: Mapping[str, float | None]) -> None:
+    """Refuses numbers with a fraction that are no amount, by the flags that gave them."""
+    for flag, value in flags.items():
+        if value is not None and not 0 < value < 1e9:
+            raise InputError(f"{flag} {value:g}: must be more than 0 and less than 1e9")
 
 
 def check_distinct(flag: str, values: Sequence[object]) -> None:

@@ -94,9 +94,9 @@ def rm(
         # Every key begins with nothing: a variable of a script that is not set would remove all.
         raise InputError("store rm: a KEY is empty: name the runs by their keys, or all of them with --all")
     here = _opened(store)
+    if unknown := here.unknown(keys or []):
+        raise InputError(f"{here.folder}: no run has a key that begins with {unknown[0]}: `ffslab store ls` lists them")
     gone = here.remove(keys)
-    if keys and not gone:
-        raise InputError(f"{here.folder}: no run has a key that begins with {keys[0]}: `ffslab store ls` lists them")
     say(f"{counted(gone, 'run')} removed from {here.folder}")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffslab._native import InputError
-from ffslab.cli.parts import EXIT_NEGATIVE, argument, option, verb
+from ffslab.cli.parts import EXIT_NEGATIVE, argument, check_positive, option, verb
 from ffslab.cli.result_options import Out, SummaryJson, TimelineOptions
 from ffslab.cli.slips import refuse_experiment
 from ffslab.cli.stack_options import MachineOptions, RunOptions, Seed
@@ -97,6 +97,7 @@ def replay(
     """
     from ffslab.workloads.replay import How, content_of, replay_experiment
 
+    check_positive({"--speed": speed})
     refuse_experiment(trace, "replay reads a recording of strace and others (docs/traces.md)")
     meant = How(think.value, speed, onto, only, *content_of(content))
     experiment = replay_experiment(trace, machine.machine(), meant, cold=cold)

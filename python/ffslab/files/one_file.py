@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ffslab._native import InputError
 from ffslab.files.asked_tables import check_data
@@ -41,11 +41,19 @@ def asked(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     return table_at(data, name)
 
 
+OFTEN = "`per_day` must say how often the measured steps happen a day: a number such as 24, below 1e9"
+
+
+def is_often(value: object) -> TypeGuard[float]:
+    """Whether a value of `per_day` can be: how often a day, no more than 11,574 times a second."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e9
+
+
 def per_day_of(data: Mapping[str, Any]) -> float | None:
     """How often a day the measured steps happen, as `[question]` says it."""
     said = table_at(data, "question").get("per_day")
-    if said is not None and (not isinstance(said, int | float) or isinstance(said, bool) or not 0 < said < 1e9):
-        raise InputError("[question]: `per_day` must say how often the measured steps happen a day, such as 24")
+    if said is not None and not is_often(said):
+        raise InputError(f"[question]: {OFTEN}")
     return None if said is None else float(said)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -246,6 +246,12 @@ class Store:
         names = rows.schema().names
         found = {row["key"]: row for part in self.parts() for row in _rows_of(part, names)}
         return [dict(row) for name, row in found.items() if name.startswith(key)]
+
+    def unknown(self, keys: Iterable[str]) -> list[str]:
+        """Those of `keys` with which the key of no run and no life begins."""
+        held = [row["key"] for part in self.parts() for row in _rows_of(part, ["key"])]
+        held += [str(key) for key in self.lives.table()["key"]]
+        return [key for key in keys if not any(one.startswith(key) for one in held)]
 
     def remove(self, keys: Collection[str] | None = None) -> int:
         """Removes the runs and lives whose keys begin so, or all; how many they were."""

@@ -28,7 +28,8 @@ impl Runner<'_> {
         let (measuring, step_index, start_ns) = (self.measuring, self.step, self.start.at_ns);
         let mut facts = Facts::default();
         let mut i = 0u64;
-        let mut each = |made: &Made, sim: &Sim| {
+        let mut each = |told: Option<(&Made, &Sim)>| {
+            let Some((made, sim)) = told else { return watch(*calls) };
             let op = op_of(made.call);
             facts.moved(op, made.bytes);
             if measuring {

@@ -55,6 +55,10 @@ pub fn apply(job: &mut Job, key: &str, value: &str) -> Verdict {
         return Verdict::NotHonoured(NotHonoured::Value { option: shown, why: option.why });
     }
     if WITHOUT_EFFECT.contains(&key) {
+        // How deep a queue is changes nothing for engines that have one request at a time; it is a number nevertheless.
+        if let (true, Err(why)) = (key.starts_with("iodepth"), number(value, 0, COUNT_MAX)) {
+            return Verdict::Wrong { option: shown, why };
+        }
         return Verdict::Taken;
     }
     if NOT_HONOURED.contains(&key) {
@@ -428,6 +432,8 @@ fn file_names(value: &str) -> Result<Vec<String>, ValueError> {
     let names: Vec<String> = value.split(':').map(|name| name.trim_matches('/').to_string()).collect();
     if names.iter().any(|name| name.is_empty() || name == "-") {
         Err(ValueError::Words("a file name, or several with \":\" between them"))
+    } else if names.iter().any(|name| name.split('/').any(|part| part == "..")) {
+        not_here("its files are below the root of the mounted file system: leave \"..\" out")
     } else {
         Ok(names)
     }

@@ -12,7 +12,7 @@ from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.files.asked_tables import AskedSearch, AskedWorkload, keys_of
 from ffslab.files.inputs import read_text
-from ffslab.files.one_file import asked, is_experiment
+from ffslab.files.one_file import OFTEN, asked, is_experiment, is_often
 from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
 from ffslab.studies.advise.asked import Asked, Workload
@@ -170,10 +170,8 @@ def _made(name: str, given: Experiment | str | Path, per_day: object, where: str
     where = where or f"[[workload]] {name}"
     if not re.fullmatch(r"\w+", name):
         raise InputError(f'[[workload]]: name "{name}": must be of letters, digits and _')
-    if not isinstance(per_day, int | float) or isinstance(per_day, bool) or not 0 < per_day < 1e9:
-        raise InputError(
-            f"{where}: `per_day` says how often its measured steps happen a day, a number such as 24, below 1e9"
-        )
+    if not is_often(per_day):
+        raise InputError(f"{where}: {OFTEN}")
     experiment, _, axes = without_axes(given if isinstance(given, Experiment) else Experiment.from_file(given))
     if axes:
         raise InputError(f"{where}: its experiment has axes: what may vary is said in [vary]")

@@ -10,7 +10,7 @@ from typing import Any
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.files.inputs import read_text
-from ffslab.files.one_file import asked, is_experiment, per_day_of
+from ffslab.files.one_file import OFTEN, asked, is_experiment, is_often, per_day_of
 from ffslab.files.toml_tables import check_keys, meant, read_toml, texts_at
 from ffslab.store.rows import FIGURES
 from ffslab.studies.limits import COMPARED, Limit, limit_of, parts_of
@@ -129,8 +129,8 @@ def _read(table: dict[str, Any], name: str, file_name: str, base_dir: Path) -> B
 
 def _ruled(table: dict[str, Any], name: str, experiment: Experiment) -> Budget:
     per_day = table.get("per_day")
-    if per_day is not None and (not isinstance(per_day, int | float) or isinstance(per_day, bool) or per_day <= 0):
-        raise InputError("`per_day` must say how often the measured steps happen a day, such as 24")
+    if per_day is not None and not is_often(per_day):
+        raise InputError(OFTEN)
     known = known_figures(per_day)
     limits = tuple(limit_of(text, known, _which) for text in texts_at(table, "limits"))
     changes = tuple(_change(text, known) for text in texts_at(table, "changes"))

@@ -61,6 +61,9 @@ fn a_value_is_taken_left_out_or_wrong() {
     );
     assert!(matches!(apply(&mut job, "random_distribution", "zipf:1"), Verdict::Wrong { .. }));
     assert_eq!(apply(&mut job, "thread", ""), Verdict::Taken);
+    assert_eq!(apply(&mut job, "iodepth", "4"), Verdict::Taken);
+    assert!(matches!(apply(&mut job, "iodepth", "x"), Verdict::Wrong { .. }));
+    assert!(not_honoured(apply(&mut job, "filename", "../../x")));
     assert_eq!(apply(&mut job, "write_iolog", "/tmp/a/log"), Verdict::Taken);
     assert_eq!(job.write_log.as_deref(), Some("log"));
 }
