@@ -145,6 +145,11 @@ def crashtest(
     if seen is not None and is_whole and test.cut is None:
         with _told_of(test):
             seen.check()
+    if chosen.operations == 0 and not judged["findings"]:
+        raise InputError(
+            f"{test.file_name}: its workload programs and erases nothing, so there is no power cut to judge: "
+            "let it write, and sync what it writes"
+        )
     return Outcome(test, recording, chosen, judged)
 
 
