@@ -18,6 +18,7 @@ def leaves(*given): sys.exit(0)
 def takes_nothing(): pass
 def fails(machine): machine.open("none", "rdonly")
 def right(files, told): pass
+def counts(files, told): return 7
 """
 
 
@@ -31,6 +32,7 @@ def right(files, told): pass
         ("gone.py:works", "own.py:right", "gone.py:1: it leaves the interpreter"),
         (":", "own.py:right", 'as "settings.py:run"'),
         ("own.py:works", "own.py:raises", "own.py:raises: own.py:3: ValueError: oh"),
+        ("own.py:works", "own.py:counts", "own.py:counts: returned 7: a judge returns a text"),
         ("own.py:works", "own.py:leaves", "own.py:4: it leaves the interpreter"),
         ("own.py:works", "own.py:takes_nothing", "own.py:takes_nothing: TypeError"),
     ],

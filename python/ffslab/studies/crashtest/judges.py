@@ -193,7 +193,8 @@ def _command(test: CrashTest, recording: CrashRecording) -> _Made:
 
 
 def _python(test: CrashTest, recording: CrashRecording) -> _Made:
-    function = function_at(_text(test.judge, "function"), test.folder, may_assert=True)
+    name = _text(test.judge, "function")
+    function = function_at(name, test.folder, may_assert=True)
     told = [what for what, _ in recording.told()]
 
     def judge(files: Files, count: int) -> str | None:
@@ -201,7 +202,13 @@ def _python(test: CrashTest, recording: CrashRecording) -> _Made:
             said = function(files.contents, told[:count])
         except AssertionError as error:
             return str(error) or "an assertion does not hold"
-        return None if said is None or said is True else str(said)
+        if said is None or said is True:
+            return None
+        if said is False:
+            return "the judge returned False"
+        if not isinstance(said, str) or not said:
+            raise InputError(f"{name}: returned {said!r}: a judge returns a text that says what is wrong, or None")
+        return said
 
     return judge, None
 
