@@ -27,7 +27,7 @@ AS_BUILT := --release --config .ci/testing.toml
 .DEFAULT_GOAL := help
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup dev assets packages demo test test-long test-kernels test-all check check-crates check-package docs man sbom dist dist-test bench bench-compare soak campaign same-bytes lib clean
+.PHONY: help setup dev assets packages demo test test-long test-kernels test-all check check-crates check-package docs man sbom dist dist-test bench bench-compare coverage soak campaign same-bytes lib clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -97,6 +97,9 @@ bench: setup ## run the benchmarks and print their figures as tables
 ROUNDS = 7
 bench-compare: setup ## CPU time of commands by this tree and by another commit in turn, and which moved: REV=COMMIT ROUNDS=n
 	@$(BIN)/python benches/compare.py $(or $(REV),$(error bench-compare: name a commit: REV=COMMIT)) --rounds $(ROUNDS)
+
+coverage: dev ## which lines the tests reach, by room (needs llvm-profdata and llvm-cov): REV=COMMIT; takes four times as long as `make test`
+	@$(BIN)/python tools/coverage.py $(REV)
 
 docs: dev ## build the documentation as a site into site/, without network; broken links and anchors are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
