@@ -181,6 +181,7 @@ impl StackSpec {
                 nand_wait: wait.into(),
                 scheduler_clock: profile.scheduler_clock(),
                 tick_cost_ns: profile.tick_cost_ns(),
+                vain_turn_ns: profile.vain_turn_ns(),
                 tick_is_timer: profile.tick_is_timer(),
                 delays_are_loops: profile.delays_are_loops(),
                 polls_with_resched: polls_with_resched && has_ubi,

@@ -74,6 +74,9 @@ macro_rules! cost_table {
             memory_power_mw: Sourced<Amount>,
             /// A tick of the timer.
             pub(crate) tick_us: Option<Sourced<Amount>>,
+            /// From one task to another and back again, for an attempt to take a lock that is taken, where a kernel may take the CPU in the
+            /// middle of a call.
+            pub(crate) vain_turn_us: Option<Sourced<Amount>>,
             /// Before a node or chunk is read that garbage collection moves as it is: what decides how, and room for it.
             copied_node_before_us: Option<Sourced<Amount>>,
             /// Such a node, read or written. Absent: as much as other nodes, if the key before is absent, too.

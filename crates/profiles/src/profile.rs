@@ -4,6 +4,7 @@ use crate::board::{Board, NandWaitName};
 use crate::build_of_kernel::with_words;
 use crate::built_in::{find, is_path, Kind, Text};
 use crate::circumstances::Circumstances;
+use crate::constant::ns_of_us;
 use crate::driver::{derive_costs, DriverCosts, SimulatedChip, SimulatedChipTable};
 use crate::error::ProfileError;
 use crate::kernel::{FlashRules, KernelProfile, KERNEL_DEFAULT, LINUX};
@@ -233,6 +234,11 @@ impl Profile {
     pub fn tick_cost_ns(&self) -> u64 {
         let tick = self.board.cpu.as_ref().and_then(|cpu| cpu.tick_us.as_ref());
         tick.map_or(0, |says| us_to_ns(says.value.0))
+    }
+
+    /// What a turn takes of a task that gets the CPU and finds its lock taken.
+    pub fn vain_turn_ns(&self) -> u64 {
+        self.board.cpu.as_ref().map_or(0, |cpu| ns_of_us(&cpu.vain_turn_us))
     }
 
     /// What the page cache may take of so much memory, in KiB.

@@ -28,6 +28,8 @@ pub struct SimConfig {
     pub polls_with_resched: bool,
     /// What each tick takes of the time of the task that runs.
     pub tick_cost_ns: u64,
+    /// What a turn in vain takes, see `contended.rs`: from one task to another and back again, for an attempt to take a lock.
+    pub vain_turn_ns: u64,
     /// The driver's delays are calibrated loops (`udelay` without a timer behind it, as on ARM before Linux 3.6), which a tick makes
     /// longer, and no waits by the clock.
     pub delays_are_loops: bool,
@@ -100,6 +102,7 @@ impl Default for SimConfig {
             clock_stops_when_asked: false,
             polls_with_resched: false,
             tick_cost_ns: 0,
+            vain_turn_ns: 0,
             delays_are_loops: false,
             tick_is_timer: false,
             grace_period_thread: false,

@@ -7,9 +7,6 @@
 
 use crate::{Preemption, Sim, Task};
 
-/// From one task to another and back again, for an attempt to take a lock: 13 to 18 us between the two switches and 14 us around
-/// them, in traces of `sched_switch` of a machine that makes 250 instructions in a us.
-const VAIN_TURN_NS: u64 = 30_000;
 /// At its second turn in vain a task asks for the lock.
 const TURNS_UNTIL_HANDOVER: u8 = 2;
 
@@ -90,7 +87,7 @@ impl Sim {
     #[cold]
     pub(crate) fn let_contender_come(&self) {
         let lock = self.0.contended.get();
-        if !self.comes_in_vain(lock.contender, VAIN_TURN_NS) {
+        if !self.comes_in_vain(lock.contender, self.0.config.vain_turn_ns) {
             return;
         }
         let vain_turns = lock.vain_turns.saturating_add(1);
