@@ -3,78 +3,13 @@
 //! Follows `fs/ubifs/commit.c`. The master node at the end makes everything valid at once.
 
 use crate::causes;
+use crate::commits::{Commit, CommitState};
 use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
-use crate::leb::Lebs;
-use crate::lpt::Stats;
-use crate::tasks::Thread;
-use crate::tnc::NodeAt;
-use crate::KernelRules;
+use crate::options::KernelRules;
 use ffslab_fs::Errno;
-use ffslab_sim::{Phase, ReasonGuard};
-
-/// Whether a commit is wanted, and how urgently.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum CommitState {
-    #[default]
-    Resting,
-    /// The background thread shall commit.
-    Background,
-    /// An operation needs the commit before it can go on.
-    Required,
-    Running,
-    /// A commit has failed: nothing can be written any more.
-    Broken,
-}
-
-/// What the end of a commit needs to know about its beginning.
-#[derive(Debug)]
-pub(crate) struct Commit {
-    /// What it brings to flash had been left by an earlier phase of the run when it began.
-    was_left: bool,
-    root: NodeAt,
-    log_lnum: u32,
-    stats: Stats,
-}
-
-/// When the next commit comes, whose changes it brings to flash, and the thread that makes it in the background.
-#[derive(Debug, Default)]
-pub(crate) struct Commits {
-    /// Number of the last commit.
-    pub number: u64,
-    pub state: CommitState,
-    /// The latest change that waits for the next commit; `None`: there is none. A commit with changes of two phases of a run is
-    /// charged to the later one, which would have needed it anyway.
-    pub changed_in: Option<Phase>,
-    /// The commit that is going on.
-    pub running: Option<Commit>,
-    pub thread: Thread,
-}
-
-impl Commits {
-    pub fn require_commit(&mut self) {
-        if !matches!(self.state, CommitState::Broken | CommitState::Running) {
-            self.state = CommitState::Required;
-        }
-    }
-
-    pub fn request_background_commit(&mut self, lebs: &Lebs) {
-        if self.state == CommitState::Resting {
-            self.state = CommitState::Background;
-            self.wake_thread(lebs);
-        }
-    }
-
-    /// Whether a commit should run instead of garbage collection, because one is wanted already
-    /// (`ubifs_gc_should_commit`).
-    pub fn gc_should_commit(&mut self) -> bool {
-        if self.state == CommitState::Background {
-            self.state = CommitState::Required;
-        }
-        self.state == CommitState::Required
-    }
-}
+use ffslab_sim::ReasonGuard;
 
 impl Core {
     /// Begins the commit that was asked of the background thread. Returns `true` when there is a commit to go on with

@@ -4,7 +4,7 @@
 //! them is a method of [`Core`].
 
 use crate::causes;
-use crate::commit::Commits;
+use crate::commits::Commits;
 use crate::compress::Compressor;
 use crate::error::Res;
 use crate::geometry::Geometry;
@@ -12,11 +12,12 @@ use crate::journal::Journal;
 use crate::key::Key;
 use crate::leb::Lebs;
 use crate::master::Master;
-use crate::mount::MountState;
+use crate::mount_state::MountState;
+use crate::node::NodeAt;
+use crate::options::KernelRules;
 use crate::sb::Superblock;
 use crate::space::Space;
-use crate::tnc::{Index, NodeAt};
-use crate::KernelRules;
+use crate::tnc::Index;
 use ffslab_sim::Sim;
 use ffslab_ubi::Volume;
 

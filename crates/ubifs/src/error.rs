@@ -2,6 +2,7 @@
 
 use ffslab_fs::Errno;
 use std::fmt;
+use thiserror::Error;
 
 /// A contradiction on the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,5 +118,30 @@ mod tests {
         assert_eq!(damage.to_string(), "bad entry node (inode 65, LEB 7, offset 512)");
         let Fail::Corrupt(nowhere) = Fail::corrupt("bad superblock") else { unreachable!() };
         assert_eq!(nowhere.to_string(), "bad superblock");
+    }
+}
+
+/// Why a volume could not be mounted.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MountError {
+    /// The superblock, two LEBs for the master node, log, LPT, orphans and main area; a large journal needs more.
+    #[error("UBIFS needs at least {needed} LEBs, the volume has {lebs}")]
+    TooFewLebs { lebs: u32, needed: u32 },
+    #[error("UBIFS needs LEBs of at least 15 KiB, the volume's have {leb_bytes} bytes")]
+    SmallLebs { leb_bytes: u32 },
+    #[error("the volume holds no valid UBIFS: {0}")]
+    Corrupt(Damage),
+    #[error("the medium cannot be used: {0}")]
+    Medium(Errno),
+}
+
+impl From<Fail> for MountError {
+    fn from(fail: Fail) -> MountError {
+        match fail {
+            Fail::Corrupt(what) => MountError::Corrupt(what),
+            Fail::TooFewLebs { lebs, needed } => MountError::TooFewLebs { lebs, needed },
+            Fail::Unclean => MountError::Corrupt(Damage { what: "damaged nodes", ino: None, place: None }),
+            other => MountError::Medium(other.into()),
+        }
     }
 }

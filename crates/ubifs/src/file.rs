@@ -2,7 +2,7 @@
 //!
 //! Follows `fs/ubifs/file.c`.
 
-use crate::budget::{Growth, Request};
+use crate::budget::Request;
 use crate::causes;
 use crate::compress::Compressor;
 use crate::core::Core;
@@ -10,18 +10,9 @@ use crate::error::{AtPlace, Fail, Res, NOT_FOUND};
 use crate::format::*;
 use crate::inode::Inode;
 use crate::key::Key;
-use crate::Ubifs;
+use crate::{BegunWrite, Ubifs};
 use ffslab_fs::{Errno, FileKind, Host, Ino, InodeDirt, Result, SetAttr, TimeSpec, WritePlan};
 use ffslab_sim::Sim;
-
-/// The budget of a write between `write_begin` and `write_end`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BegunWrite {
-    ino: u32,
-    index: u64,
-    hole: bool,
-    growth: Growth,
-}
 
 impl Compressor {
     /// The block that a data node holds, filled up with zeros.
@@ -367,7 +358,7 @@ impl Ubifs {
         match change.size_bytes {
             Some(_) if kind == FileKind::Directory => return Err(Errno::IsDir),
             Some(_) if kind != FileKind::File => return Err(Errno::Inval),
-            Some(size) if size > crate::replay::FILE_BYTES_MAX => return Err(Errno::FBig),
+            Some(size) if size > FILE_BYTES_MAX => return Err(Errno::FBig),
             Some(size) if size < size_bytes => return self.truncate(host, ino, change, size),
             _ => {}
         }

@@ -260,3 +260,6 @@ mod tests {
         assert_eq!((idx_node_bytes(1), idx_node_bytes(8), LEBS_MIN), (48, 188, 17));
     }
 }
+
+/// Largest file: 2^29 blocks.
+pub(crate) const FILE_BYTES_MAX: u64 = 1 << (29 + BLOCK_SHIFT);

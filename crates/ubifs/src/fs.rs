@@ -1,10 +1,10 @@
 //! The seam to the operating system: what `fs/ubifs/super.c`, `dir.c` and `file.c` offer to Linux.
 
 use crate::causes;
+use crate::format::FILE_BYTES_MAX;
 use crate::format::{BLOCK_BYTES, NAME_BYTES_MAX, ROOT_INO};
-use crate::replay::FILE_BYTES_MAX;
+use crate::options::KernelRules;
 use crate::xattr::CAPABILITY;
-use crate::KernelRules;
 use crate::Ubifs;
 use ffslab_fs::{
     take_turns, BlockSpace, DirEntry, Errno, FileKind, FileSystem, Host, Ino, InodeDirt, NewNode, RenameFlags, Result,

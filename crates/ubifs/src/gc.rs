@@ -11,9 +11,9 @@ use crate::format::*;
 use crate::key::{Key, DATA_KEY, DENT_KEY};
 use crate::leb::Lebs;
 use crate::lprops::{Category, Change, Lprops};
+use crate::node::NodeAt;
 use crate::scan::{ScannedLeb, ScannedNode};
-use crate::space::Space;
-use crate::tnc::NodeAt;
+use crate::space::{IdxGc, Space};
 use ffslab_sim::Work;
 use std::cmp::Ordering;
 
@@ -21,14 +21,6 @@ use std::cmp::Ordering;
 const SOFT_LEBS_LIMIT: u32 = 4;
 /// After so many LEBs without success, garbage collection gives up.
 const HARD_LEBS_LIMIT: u32 = 32;
-
-/// A LEB of the index whose index nodes are all marked as changed: the commit that writes them elsewhere frees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct IdxGc {
-    pub lnum: u32,
-    /// The commit that is running frees this LEB, so it is unmapped at the end of that commit.
-    pub unmap: bool,
-}
 
 /// What became of a LEB that garbage collection worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

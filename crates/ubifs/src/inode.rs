@@ -2,13 +2,38 @@
 //!
 //! Follows `fs/ubifs/super.c` (`ubifs_iget`), `journal.c` (`pack_inode`), `dir.c` (`ubifs_new_inode`).
 
-use crate::bulk_read::Reads;
 use crate::error::{Fail, Res};
 use crate::format::*;
-use crate::leb::Lebs;
-use crate::replay::FILE_BYTES_MAX;
-use crate::space::Space;
 use ffslab_fs::{FileKind, PageSet, TimeSpec};
+
+/// Reads in a row after which an inode is read in bulk.
+const READS_IN_A_ROW: u32 = 3;
+
+/// The recent reads of one inode, from which UBIFS sees whether the file is read sequentially.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reads {
+    pub last_page: u64,
+    in_a_row: u32,
+    is_bulk: bool,
+}
+
+impl Reads {
+    /// Notes that page `index` is read after page `last_page`. Returns whether page `index` is to be read in bulk.
+    fn next(&mut self, index: u64, last_page: u64) -> bool {
+        if index != last_page + 1 {
+            (self.in_a_row, self.is_bulk) = (1, false);
+        } else if !self.is_bulk {
+            self.in_a_row += 1;
+            self.is_bulk = self.in_a_row >= READS_IN_A_ROW;
+        }
+        self.is_bulk
+    }
+
+    /// The next pages are read one by one, until so many and some more were read in a row.
+    pub fn leave_bulk(&mut self, in_a_row: u32) {
+        (self.in_a_row, self.is_bulk) = (in_a_row, false);
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Inode {
@@ -150,6 +175,12 @@ impl Inode {
         get_u32(&self.data, 0)
     }
 
+    /// Notes that page `index` is read. Returns whether to read it in bulk, which never happens when bulk-read is off.
+    pub fn note_read(&mut self, index: u64, bulk_read: bool) -> bool {
+        let last_page = std::mem::replace(&mut self.reads.last_page, index);
+        bulk_read && self.reads.next(index, last_page)
+    }
+
     /// How the pages of this inode are compressed.
     pub fn data_compression(&self) -> u16 {
         if self.flags & INODE_COMPR == 0 {
@@ -190,18 +221,19 @@ pub(crate) fn entry_bytes(name: &[u8]) -> u64 {
     u64::from(align8(DENT_BYTES + name.len() as u32 + 1))
 }
 
-impl Space {
-    /// Marks an inode as clean that was written together with a name or another inode, and gives back its budget
-    /// (`mark_inode_clean`).
-    pub fn mark_clean(&mut self, lebs: &Lebs, inode: &mut Inode) {
-        if std::mem::take(&mut inode.dirty) {
-            self.release_inode_budget(lebs, inode);
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// Gives back the budget of a dirty inode.
-    pub fn release_inode_budget(&mut self, lebs: &Lebs, inode: &Inode) {
-        let dirty = i64::from(INO_BYTES) + i64::from(align8(inode.data.len() as u32));
-        self.release_budget(lebs, crate::budget::Growth { dirty, ..Default::default() });
+    #[test]
+    fn the_third_read_in_a_row_is_in_bulk_until_one_is_elsewhere() {
+        let mut reads = Reads::default();
+        let mut last_page = 0;
+        let mut read = |index: u64| {
+            let is_bulk = reads.next(index, last_page);
+            last_page = index;
+            is_bulk
+        };
+        assert_eq!([0, 1, 2, 3, 9, 10, 11, 11].map(&mut read), [false, false, true, true, false, false, true, false]);
     }
 }

@@ -11,10 +11,12 @@
 //! A commit runs to its end in one turn, so nothing changes while it writes. See this crate's README for more.
 
 mod budget;
+mod bulk_pages;
 mod bulk_read;
 pub mod causes;
 mod check;
 mod commit;
+mod commits;
 mod compress;
 mod core;
 mod error;
@@ -28,25 +30,25 @@ mod geometry;
 mod inode;
 mod inode_flags;
 mod journal;
-mod journal_names;
-mod journal_xattr;
 mod key;
 mod leb;
-mod log;
 mod look;
 mod lprops;
 mod lpt;
 mod master;
 mod mkfs;
 mod mount;
+mod mount_state;
 mod namespace;
 mod node;
+mod options;
 mod orphan;
 pub mod probe;
 mod recovery;
 mod remount;
 mod rename;
 mod replay;
+mod room;
 mod sb;
 mod scan;
 pub mod shipped;
@@ -55,108 +57,21 @@ mod space;
 mod tasks;
 mod tnc;
 mod victims;
-mod wbuf;
 mod xattr;
 
 pub use compress::Compression;
-pub use error::Damage;
+pub use error::{Damage, MountError};
 pub use ffslab_lzo::Release as LzoRelease;
 pub use format::LEBS_MIN;
 pub use mkfs::formatted_bytes;
+pub use options::{KernelRules, Options};
 pub use victims::victim_table;
 
 use crate::core::Core;
-use error::Fail;
-use ffslab_fs::Errno;
+use budget::Growth;
 use ffslab_ubi::{Ubi, Volume};
 use inode::Inode;
 use rustc_hash::FxHashMap;
-use thiserror::Error;
-
-/// How to make and mount a file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// For new files (`compr=`); also the default that formatting writes.
-    pub compression: Compression,
-    /// Where kernels differ.
-    pub rules: KernelRules,
-    /// The release of LZO in the kernel (`lib/lzo`).
-    pub lzo: LzoRelease,
-    /// A 2.6.37 built with `CONFIG_UBIFS_FS_DEBUG`: a new file system has a second LEB for orphans (`fs/ubifs/sb.c`), and each
-    /// commit reads the root of the index that it has written (`dbg_check_old_index` of `fs/ubifs/commit.c`).
-    pub fs_debug: bool,
-    /// Check data nodes' check sums at every read (`chk_data_crc`).
-    pub check_data_crc: bool,
-    /// Files that are read page after page are read in larger pieces (`bulk_read`).
-    pub bulk_read: bool,
-    /// Nothing is written; recovery after a power cut happens in memory (`ro`).
-    pub read_only: bool,
-    /// How long data wait in a write buffer (`dirty_writeback_interval`).
-    pub wbuf_delay_ms: u32,
-    /// Formatting: branches of an index node; `None`: 8.
-    pub children_count: Option<u32>,
-    /// Formatting: log and journal together; `None`: 5 % of the volume.
-    pub journal_bytes: Option<u64>,
-    /// What a real kernel draws at random: the identifier of a new file system, cookies of directory entries.
-    pub seed: u64,
-}
-
-impl Default for Options {
-    /// Linux 6.1 with default settings, compression off.
-    fn default() -> Self {
-        Options {
-            compression: Compression::None,
-            rules: KernelRules::default(),
-            lzo: LzoRelease::default(),
-            fs_debug: false,
-            check_data_crc: false,
-            bulk_read: false,
-            read_only: false,
-            wbuf_delay_ms: 5_000,
-            children_count: None,
-            journal_bytes: None,
-            seed: 1,
-        }
-    }
-}
-
-/// Which kernel's UBIFS is simulated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KernelRules {
-    /// Linux 2.6.37: a new file system has one LEB for orphans (`fs/ubifs/sb.c`; more with [`Options::fs_debug`]), and the
-    /// budget keeps none for the head of garbage collection (`fs/ubifs/budget.c`, `ubifs_calc_available`). Each
-    /// request for a commit runs one (`fs/ubifs/commit.c`).
-    V2_6,
-    /// Linux 6.1: two LEBs for orphans unless the volume is tiny, and one is kept for each journal head. No commit is run
-    /// when nothing has changed since the last one (`nothing_to_commit`, since 3.0).
-    #[default]
-    V6_1,
-}
-
-/// Why a volume could not be mounted.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum MountError {
-    /// The superblock, two LEBs for the master node, log, LPT, orphans and main area; a large journal needs more.
-    #[error("UBIFS needs at least {needed} LEBs, the volume has {lebs}")]
-    TooFewLebs { lebs: u32, needed: u32 },
-    #[error("UBIFS needs LEBs of at least 15 KiB, the volume's have {leb_bytes} bytes")]
-    SmallLebs { leb_bytes: u32 },
-    #[error("the volume holds no valid UBIFS: {0}")]
-    Corrupt(Damage),
-    #[error("the medium cannot be used: {0}")]
-    Medium(Errno),
-}
-
-impl From<Fail> for MountError {
-    fn from(fail: Fail) -> MountError {
-        match fail {
-            Fail::Corrupt(what) => MountError::Corrupt(what),
-            Fail::TooFewLebs { lebs, needed } => MountError::TooFewLebs { lebs, needed },
-            Fail::Unclean => MountError::Corrupt(Damage { what: "damaged nodes", ino: None, place: None }),
-            other => MountError::Medium(other.into()),
-        }
-    }
-}
 
 /// How the main area is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -175,13 +90,22 @@ pub struct SpaceReport {
     pub index_bytes: u64,
 }
 
+/// The budget of a write between `write_begin` and `write_end`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BegunWrite {
+    ino: u32,
+    index: u64,
+    hole: bool,
+    growth: Growth,
+}
+
 /// A mounted UBIFS.
 pub struct Ubifs {
     pub(crate) core: Core,
     ubi: Ubi,
     pub(crate) inodes: FxHashMap<u32, Box<Inode>>,
     /// The write that is going on between `write_begin` and `write_end`.
-    pub(crate) begun: Option<file::BegunWrite>,
+    pub(crate) begun: Option<BegunWrite>,
     pub(crate) entry: Vec<u8>,
     pub(crate) bulk_read: bool,
     pub(crate) bulk: bulk_read::Bulk,

@@ -3,18 +3,11 @@
 //! Follows `fs/ubifs/lprops.c`. Three categories are heaps of limited size, the others are lists whose first entry is the
 //! latest.
 
-use crate::error::Res;
-use crate::format::align8;
 use crate::geometry::Geometry;
-use crate::leb::Lebs;
-use crate::lpt::{Lpt, Stats};
-use crate::space::Space;
 
 /// Largest number of LEBs in a heap (`LPT_HEAP_SZ`).
 pub(crate) const HEAP_MAX: usize = 256;
 const NONE: u32 = u32::MAX;
-/// Limit for the dirty bytes of a LEB. It is far more than a LEB holds, so only a damaged medium reaches it.
-const DIRTY_MAX: u32 = 1 << 30;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Category {
@@ -105,7 +98,7 @@ impl Lprops {
     }
 }
 
-/// Heaps and lists. Entries are indices of [`Lpt::props`].
+/// Heaps and lists. Entries are indices of the properties ([`crate::lpt::Lpt::props`]), which each method gets.
 #[derive(Debug, Default)]
 pub(crate) struct Categories {
     heaps: [Vec<u32>; 3],
@@ -164,137 +157,137 @@ impl Categories {
     }
 }
 
-impl Lpt {
-    fn weight(&self, heap: usize, place: usize) -> u32 {
-        self.props[self.categories.heaps[heap][place] as usize].weight(heap)
+impl Categories {
+    fn weight(&self, props: &[Lprops], heap: usize, place: usize) -> u32 {
+        props[self.heaps[heap][place] as usize].weight(heap)
     }
 
-    fn put(&mut self, heap: usize, place: usize, i: u32) {
-        self.categories.heaps[heap][place] = i;
-        self.props[i as usize].place = place as u32;
+    fn put(&mut self, props: &mut [Lprops], heap: usize, place: usize, i: u32) {
+        self.heaps[heap][place] = i;
+        props[i as usize].place = place as u32;
     }
 
-    fn move_up(&mut self, heap: usize, mut place: usize) -> usize {
-        let i = self.categories.heaps[heap][place];
-        let weight = self.props[i as usize].weight(heap);
+    fn move_up(&mut self, props: &mut [Lprops], heap: usize, mut place: usize) -> usize {
+        let i = self.heaps[heap][place];
+        let weight = props[i as usize].weight(heap);
         while place > 0 {
             let parent = (place - 1) / 2;
-            if self.weight(heap, parent) >= weight {
+            if self.weight(props, heap, parent) >= weight {
                 break;
             }
-            let above = self.categories.heaps[heap][parent];
-            self.put(heap, place, above);
+            let above = self.heaps[heap][parent];
+            self.put(props, heap, place, above);
             place = parent;
         }
-        self.put(heap, place, i);
+        self.put(props, heap, place, i);
         place
     }
 
     /// Restores the order after the weight of the entry at `place` changed (`adjust_lpt_heap`).
-    fn adjust(&mut self, heap: usize, place: usize) {
-        if self.move_up(heap, place) != place {
+    fn adjust(&mut self, props: &mut [Lprops], heap: usize, place: usize) {
+        if self.move_up(props, heap, place) != place {
             return;
         }
         let mut place = place;
-        let i = self.categories.heaps[heap][place];
-        let weight = self.props[i as usize].weight(heap);
-        let len = self.categories.heaps[heap].len();
+        let i = self.heaps[heap][place];
+        let weight = props[i as usize].weight(heap);
+        let len = self.heaps[heap].len();
         loop {
             let left = 2 * place + 1;
             if left >= len {
                 break;
             }
             let mut child = left;
-            let left_weight = self.weight(heap, left);
+            let left_weight = self.weight(props, heap, left);
             if weight < left_weight {
-                if left + 1 < len && self.weight(heap, left + 1) > left_weight {
+                if left + 1 < len && self.weight(props, heap, left + 1) > left_weight {
                     child = left + 1;
                 }
-            } else if left + 1 < len && weight < self.weight(heap, left + 1) {
+            } else if left + 1 < len && weight < self.weight(props, heap, left + 1) {
                 child = left + 1;
             } else {
                 break;
             }
-            let below = self.categories.heaps[heap][child];
-            self.put(heap, place, below);
-            self.put(heap, child, i);
+            let below = self.heaps[heap][child];
+            self.put(props, heap, place, below);
+            self.put(props, heap, child, i);
             place = child;
         }
     }
 
     /// Returns `false` when the heap is full of LEBs that are better than this one.
-    fn add_to_heap(&mut self, heap: usize, i: usize) -> bool {
-        let len = self.categories.heaps[heap].len();
+    fn add_to_heap(&mut self, props: &mut [Lprops], heap: usize, i: usize) -> bool {
+        let len = self.heaps[heap].len();
         if len < HEAP_MAX {
-            self.categories.heaps[heap].push(i as u32);
-            self.put(heap, len, i as u32);
-            self.move_up(heap, len);
+            self.heaps[heap].push(i as u32);
+            self.put(props, heap, len, i as u32);
+            self.move_up(props, heap, len);
             return true;
         }
         // The kernel picks one of the lower half by the address of the properties in memory.
         let lower = HEAP_MAX / 2 - 1;
         let place = (i & lower) + lower;
-        if self.props[i].weight(heap) <= self.weight(heap, place) {
+        if props[i].weight(heap) <= self.weight(props, heap, place) {
             return false;
         }
-        let out = self.categories.heaps[heap][place] as usize;
-        self.props[out].category = Category::Uncategorized;
-        self.categories.push(Category::Uncategorized.list(), out);
-        self.put(heap, place, i as u32);
-        self.move_up(heap, place);
+        let out = self.heaps[heap][place] as usize;
+        props[out].category = Category::Uncategorized;
+        self.push(Category::Uncategorized.list(), out);
+        self.put(props, heap, place, i as u32);
+        self.move_up(props, heap, place);
         true
     }
 
-    pub fn add_to_category(&mut self, i: usize, mut category: Category) {
+    pub fn add(&mut self, props: &mut [Lprops], i: usize, mut category: Category) {
         match category.heap() {
-            Some(heap) if self.add_to_heap(heap, i) => {}
+            Some(heap) if self.add_to_heap(props, heap, i) => {}
             Some(_) => {
                 category = Category::Uncategorized;
-                self.categories.push(category.list(), i);
+                self.push(category.list(), i);
             }
-            None => self.categories.push(category.list(), i),
+            None => self.push(category.list(), i),
         }
         if category == Category::Freeable {
-            self.categories.freeable_cnt += 1;
+            self.freeable_cnt += 1;
         }
-        self.props[i].category = category;
-        self.categories.counted += 1;
+        props[i].category = category;
+        self.counted += 1;
     }
 
-    fn remove_from_category(&mut self, i: usize) {
-        let category = self.props[i].category;
+    pub fn remove(&mut self, props: &mut [Lprops], i: usize) {
+        let category = props[i].category;
         match category.heap() {
             Some(heap) => {
-                let place = self.props[i].place as usize;
+                let place = props[i].place as usize;
                 debug_assert_eq!(
-                    self.categories.heaps[heap].get(place),
+                    self.heaps[heap].get(place),
                     Some(&(i as u32)),
                     "LEB {i} of the main area is not in heap {heap}"
                 );
-                if let Some(last) = self.categories.heaps[heap].pop() {
-                    if place < self.categories.heaps[heap].len() {
-                        self.put(heap, place, last);
-                        self.adjust(heap, place);
+                if let Some(last) = self.heaps[heap].pop() {
+                    if place < self.heaps[heap].len() {
+                        self.put(props, heap, place, last);
+                        self.adjust(props, heap, place);
                     }
                 }
             }
-            None => self.categories.unlink(category.list(), i),
+            None => self.unlink(category.list(), i),
         }
         if category == Category::Freeable {
-            self.categories.freeable_cnt -= 1;
+            self.freeable_cnt -= 1;
         }
-        self.categories.counted -= 1;
+        self.counted -= 1;
     }
 
-    fn change_category(&mut self, geo: &Geometry, i: usize) {
-        let (old, new) = (self.props[i].category, self.props[i].categorize(geo));
+    pub fn recategorize(&mut self, props: &mut [Lprops], geo: &Geometry, i: usize) {
+        let (old, new) = (props[i].category, props[i].categorize(geo));
         if old == new {
             if let Some(heap) = new.heap() {
-                self.adjust(heap, self.props[i].place as usize);
+                self.adjust(props, heap, props[i].place as usize);
             }
         } else {
-            self.remove_from_category(i);
-            self.add_to_category(i, new);
+            self.remove(props, i);
+            self.add(props, i, new);
         }
     }
 }
@@ -310,7 +303,33 @@ pub(crate) struct Change {
     pub idx_gc: i64,
 }
 
+/// Sums over all LEBs of the main area (`ubifs_lp_stats`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stats {
+    pub empty_lebs: i64,
+    pub taken_empty_lebs: i64,
+    pub idx_lebs: i64,
+    pub total_free: i64,
+    pub total_dirty: i64,
+    pub total_used: i64,
+    pub total_dead: i64,
+    pub total_dark: i64,
+}
+
 impl Stats {
+    pub fn minus(&self, other: &Stats) -> Stats {
+        Stats {
+            empty_lebs: self.empty_lebs - other.empty_lebs,
+            taken_empty_lebs: self.taken_empty_lebs - other.taken_empty_lebs,
+            idx_lebs: self.idx_lebs - other.idx_lebs,
+            total_free: self.total_free - other.total_free,
+            total_dirty: self.total_dirty - other.total_dirty,
+            total_used: self.total_used - other.total_used,
+            total_dead: self.total_dead - other.total_dead,
+            total_dark: self.total_dark - other.total_dark,
+        }
+    }
+
     /// Adds one LEB to sums over LEBs.
     pub fn count(&mut self, geo: &Geometry, lp: &Lprops) {
         let space = lp.free + lp.dirty;
@@ -330,151 +349,38 @@ impl Stats {
     }
 }
 
-impl Space {
-    /// An uncategorized LEB enters the category that it belongs to (`ubifs_ensure_cat`).
-    pub fn ensure_category(&mut self, lebs: &Lebs, i: usize) {
-        if self.lpt.props[i].category == Category::Uncategorized {
-            let category = self.lpt.props[i].categorize(&lebs.geo);
-            if category != Category::Uncategorized {
-                self.lpt.remove_from_category(i);
-                self.lpt.add_to_category(i, category);
-            }
-        }
-    }
-
-    /// Changes properties and all sums that depend on them (`ubifs_change_lp`).
-    pub fn change_lp(&mut self, lebs: &Lebs, lnum: u32, change: Change) -> Res<usize> {
-        let i = self.lpt_lookup_dirty(lebs, lnum)?;
-        let geo = &lebs.geo;
-        let stats = &mut self.lpt.stats;
-        let lp = &mut self.lpt.props[i];
-        let leb = geo.leb_bytes;
-        if lp.is_taken && lp.free == leb {
-            stats.taken_empty_lebs -= 1;
-        }
-        if !lp.is_index {
-            let space = lp.free + lp.dirty;
-            if space < geo.dead_wm {
-                stats.total_dead -= i64::from(space);
-            } else {
-                stats.total_dark -= i64::from(geo.dark(space));
-            }
-            stats.total_used -= i64::from(leb) - i64::from(space);
-        }
-        if let Some(free) = change.free {
-            let free = align8(free).min(leb);
-            stats.total_free += i64::from(free) - i64::from(lp.free);
-            stats.empty_lebs += i64::from(free == leb) - i64::from(lp.free == leb);
-            lp.free = free;
-        }
-        if let Some(dirty) = change.dirty {
-            // During replay a LEB may have dirt in what still counts as free.
-            let dirty = align8(dirty);
-            stats.total_dirty += i64::from(dirty) - i64::from(lp.dirty);
-            lp.dirty = dirty;
-        }
-        if let Some(index) = change.index {
-            stats.idx_lebs += i64::from(index) - i64::from(lp.is_index);
-            lp.is_index = index;
-        }
-        if let Some(taken) = change.taken {
-            lp.is_taken = taken;
-        }
-        if !lp.is_index {
-            let space = lp.free + lp.dirty;
-            if space < geo.dead_wm {
-                stats.total_dead += i64::from(space);
-            } else {
-                stats.total_dark += i64::from(geo.dark(space));
-            }
-            stats.total_used += i64::from(leb) - i64::from(space);
-        }
-        if lp.is_taken && lp.free == leb {
-            stats.taken_empty_lebs += 1;
-        }
-        self.lpt.change_category(geo, i);
-        self.idx_gc_cnt += change.idx_gc;
-        Ok(i)
-    }
-
-    /// The sums over the LEBs whose properties are in memory.
-    pub fn sums_in_memory(&self, lebs: &Lebs) -> Stats {
-        let mut sums = Stats::default();
-        for lp in self.lpt.props.iter().take(lebs.geo.main_lebs as usize) {
-            sums.count(&lebs.geo, lp);
-        }
-        sums
-    }
-
-    /// Own contradictions: once all properties are in memory, the sums may differ from them by what the medium said
-    /// wrongly at the mount, and by that for good. Called at each commit, in builds with debug assertions.
-    pub fn audit_sums(&mut self, lebs: &Lebs) {
-        if !self.lpt.is_complete() {
-            return;
-        }
-        let gap = self.lpt.stats.minus(&self.sums_in_memory(lebs));
-        let known = *self.lpt.gap.get_or_insert(gap);
-        debug_assert_eq!(gap, known, "sums over LEBs and properties of LEBs changed apart from each other");
-    }
-
-    /// Counts bytes of a LEB as dirt, because the node in them is obsolete.
-    pub fn add_dirt(&mut self, lebs: &Lebs, lnum: u32, bytes: u32) -> Res<()> {
-        self.update_lp(lebs, lnum, None, bytes, Change::default())
-    }
-
-    /// Sets free space and adds dirt (`ubifs_update_one_lp`).
-    pub fn update_lp(&mut self, lebs: &Lebs, lnum: u32, free: Option<u32>, dirt: u32, change: Change) -> Res<()> {
-        let i = self.lpt_lookup_dirty(lebs, lnum)?;
-        let dirty = self.lpt.props[i].dirty.saturating_add(dirt).min(DIRTY_MAX);
-        self.change_lp(lebs, lnum, Change { free, dirty: Some(dirty), ..change })?;
-        Ok(())
-    }
-
-    /// Gives a taken LEB back: nobody uses it any more (`ubifs_return_leb`).
-    pub fn return_leb(&mut self, lebs: &Lebs, lnum: u32) -> Res<()> {
-        self.change_lp(lebs, lnum, Change { taken: Some(false), ..Change::default() })?;
-        Ok(())
-    }
-
-    pub fn read_lp(&mut self, lebs: &Lebs, lnum: u32) -> Res<Lprops> {
-        let i = self.lpt_lookup(lebs, lnum)?;
-        Ok(self.lpt.props[i])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lpt::LptGeometry;
 
     const LEB_BYTES: u32 = 1 << 17;
 
-    fn four_lebs() -> Lpt {
-        let mut lpt = Lpt::new(LptGeometry { pnode_cnt: 1, ..LptGeometry::default() }, 2, LEB_BYTES);
-        (0..4).for_each(|i| lpt.add_to_category(i, Category::Empty));
-        lpt
+    fn four_lebs() -> (Categories, [Lprops; 4]) {
+        let (mut categories, mut props) = (Categories::new(4), [Lprops::free(LEB_BYTES); 4]);
+        (0..4).for_each(|i| categories.add(&mut props, i, Category::Empty));
+        (categories, props)
     }
 
     #[test]
     fn a_leb_leaves_the_list_that_it_is_in() {
-        let mut lpt = four_lebs();
-        lpt.remove_from_category(2);
-        assert_eq!(lpt.categories.list(Category::Empty).collect::<Vec<_>>(), [3, 1, 0]);
+        let (mut categories, mut props) = four_lebs();
+        categories.remove(&mut props, 2);
+        assert_eq!(categories.list(Category::Empty).collect::<Vec<_>>(), [3, 1, 0]);
     }
 
     #[test]
     #[should_panic(expected = "LEB 2 of the main area is not in list 1")]
     fn a_leb_cannot_leave_its_list_twice() {
-        let mut lpt = four_lebs();
-        lpt.remove_from_category(2);
-        lpt.remove_from_category(2);
+        let (mut categories, mut props) = four_lebs();
+        categories.remove(&mut props, 2);
+        categories.remove(&mut props, 2);
     }
 
     #[test]
     #[should_panic(expected = "LEB 2 of the main area is not in heap 2")]
     fn a_leb_cannot_leave_a_heap_that_it_is_not_in() {
-        let mut lpt = four_lebs();
-        lpt.props[2].category = Category::Free;
-        lpt.remove_from_category(2);
+        let (mut categories, mut props) = four_lebs();
+        props[2].category = Category::Free;
+        categories.remove(&mut props, 2);
     }
 }

@@ -2,15 +2,14 @@
 //!
 //! Follows `fs/ubifs/master.c`.
 
-use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
 use crate::geometry::Geometry;
 use crate::leb::Lebs;
-use crate::lpt::{LptGeometry, Place, Stats};
+use crate::lprops::Stats;
+use crate::lpt::{LptGeometry, Place};
+use crate::node::NodeAt;
 use crate::scan::ScannedLeb;
-use crate::tnc::NodeAt;
-use crate::KernelRules;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Master {
@@ -124,7 +123,7 @@ impl Master {
         lebs.write_node(&mut node, MASTER_BYTES, MASTER_NODE, MASTER_LNUM + 1, offs)
     }
 
-    fn validate(&self, geo: &Geometry, lpt: &LptGeometry) -> Res<()> {
+    pub fn validate(&self, geo: &Geometry, lpt: &LptGeometry) -> Res<()> {
         let main = geo.main_bytes();
         let in_lpt = |place: Place, bytes: u32| {
             (geo.lpt_first..=geo.lpt_last).contains(&place.lnum)
@@ -172,7 +171,8 @@ pub(crate) fn same_master(one: &[u8], other: &[u8]) -> bool {
 }
 
 impl Lebs {
-    fn scan_for_master(&mut self) -> Res<(Vec<u8>, u32)> {
+    /// The last master node and where it stands. [`Fail::Unclean`]: its two copies differ.
+    pub fn scan_for_master(&mut self) -> Res<(Vec<u8>, u32)> {
         let last = |leb: &ScannedLeb| match leb.nodes.last() {
             Some(node) if node.kind != MASTER_NODE => Err(Fail::corrupt("other nodes among the master nodes")),
             Some(node) => Ok(Some((leb.node(node).to_vec(), node.offs, leb.nodes.len()))),
@@ -193,57 +193,5 @@ impl Lebs {
             }
             _ => Err(Fail::Unclean),
         }
-    }
-}
-
-impl Core {
-    /// Reads the last master node. When its two copies differ they are recovered.
-    pub fn read_master(&mut self) -> Res<()> {
-        let (node, offs) = match self.lebs.scan_for_master() {
-            Err(Fail::Unclean) => self.mount.deferred.recover_master(&mut self.lebs)?,
-            result => result?,
-        };
-        let mut master = Master::unpack(&node, offs);
-        master.flags &= !MASTER_RECOVERY;
-        self.lebs.max_sqnum = get_u64(&node, header::SQNUM);
-        self.journal.orphans.set_none(master.flags & MASTER_NO_ORPHANS != 0);
-        if master.leb_cnt != self.lebs.geo.leb_cnt {
-            if master.leb_cnt > self.lebs.geo.leb_cnt || master.leb_cnt < self.lebs.geo.main_first {
-                return Err(Fail::corrupt("bad number of LEBs in the master node"));
-            }
-            let growth = i64::from(self.lebs.geo.leb_cnt - master.leb_cnt);
-            master.stats.empty_lebs += growth;
-            master.stats.total_free += growth * i64::from(self.lebs.geo.leb_bytes);
-            master.stats.total_dark += growth * i64::from(self.lebs.geo.dark_wm);
-            master.leb_cnt = self.lebs.geo.leb_cnt;
-        }
-        self.master = master;
-        master.validate(&self.lebs.geo, &self.space.lpt.geo)?;
-        self.highest_ino = master.highest_ino as u32;
-        self.commits.number = master.cmt_no;
-        self.index.root.at = master.root;
-        self.index.calc_idx_bytes = master.index_bytes;
-        (self.index.ihead_lnum, self.index.ihead_offs) = (master.ihead_lnum, master.ihead_offs);
-        self.space.budget.old_idx_bytes = master.index_bytes;
-        self.journal.log.head_lnum = master.log_lnum;
-        self.space.gc_lnum = Some(master.gc_lnum);
-        self.space.lpt.set_root(master.lpt);
-        (self.space.lpt.nhead, self.space.lpt.ltab_at, self.space.lpt.lsave_at) =
-            (master.nhead, master.ltab, master.lsave);
-        self.space.lpt.lscan_lnum = master.lscan_lnum;
-        self.space.lpt.stats = master.stats;
-        // The kernel reads the root index node here, because its debugging code remembers the level of the root
-        // (`dbg_old_index_check_init`). The read costs time, so it is made here, too. That of 2.6.37 is nothing unless it was
-        // configured (`fs/ubifs/debug.h`, `CONFIG_UBIFS_FS_DEBUG`).
-        if self.rules == KernelRules::V2_6 && !self.fs_debug {
-            return Ok(());
-        }
-        self.read_root(master.root)
-    }
-
-    /// Reads the root index node, as debugging code does that only looks at its level.
-    pub fn read_root(&mut self, root: NodeAt) -> Res<()> {
-        let mut node = Vec::new();
-        self.lebs.read_node(&mut node, IDX_NODE, root.lnum, root.offs, root.len)
     }
 }

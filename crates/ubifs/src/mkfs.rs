@@ -7,11 +7,12 @@ use crate::format::*;
 use crate::geometry::Geometry;
 use crate::key::Key;
 use crate::leb::Lebs;
-use crate::lpt::{create_default_lpt, LptGeometry, Stats};
+use crate::lprops::Stats;
+use crate::lpt::{create_default_lpt, LptGeometry};
 use crate::master::Master;
+use crate::node::NodeAt;
+use crate::options::{KernelRules, Options};
 use crate::sb::field;
-use crate::tnc::NodeAt;
-use crate::{KernelRules, Options};
 use ffslab_ubi::DataLife;
 
 const JOURNAL_PERCENT: u32 = 5;

@@ -4,13 +4,15 @@
 
 use crate::causes;
 use crate::core::Core;
-use crate::error::Res;
+use crate::error::{Fail, MountError, Res};
 use crate::format::*;
 use crate::geometry::Geometry;
-use crate::log::Log;
-use crate::recovery::Sizes;
-use crate::remount::Deferred;
-use crate::{KernelRules, MountError, Options};
+use crate::journal::Log;
+use crate::lpt::Lpt;
+use crate::master::Master;
+use crate::node::NodeAt;
+use crate::options::{KernelRules, Options};
+use crate::sb::Superblock;
 use ffslab_sim::{Idle, Sim, Switch};
 use ffslab_ubi::{Ubi, Volume};
 
@@ -20,25 +22,6 @@ fn messages_chars(rules: KernelRules) -> u64 {
     match rules {
         KernelRules::V2_6 => 430,
         KernelRules::V6_1 => 590,
-    }
-}
-
-/// What a mount finds out about the file system, and what it could not mend yet.
-#[derive(Debug)]
-pub(crate) struct MountState {
-    /// A mount, or a remount from read-only to read-write, is going on.
-    pub mounting: bool,
-    /// The file system was not unmounted: what a power cut left behind is mended.
-    pub need_recovery: bool,
-    /// Sizes of inodes in the journal, until the files are mended.
-    pub sizes: Sizes,
-    /// The repairs that a read-only mount has found necessary, for a later remount read-write.
-    pub deferred: Deferred,
-}
-
-impl Default for MountState {
-    fn default() -> MountState {
-        MountState { mounting: true, need_recovery: false, sizes: Sizes::default(), deferred: Deferred::default() }
     }
 }
 
@@ -84,7 +67,9 @@ impl Core {
             let _why = self.lebs.sim.because(&causes::FORMATTING);
             self.lebs.make_file_system(options, now_s)?;
         }
-        self.read_superblock()?;
+        let (sb, lpt) = Superblock::read(&mut self.lebs)?;
+        self.sb = sb;
+        self.space.lpt = Lpt::new(lpt, self.lebs.geo.lpt_lebs, self.lebs.geo.leb_bytes);
         self.journal.log = Log::new(self.lebs.geo.main_lebs);
         if !self.lebs.ro_mount {
             self.commits.start_thread(&self.lebs);
@@ -138,6 +123,87 @@ impl Core {
         }
         self.master.flags |= MASTER_DIRTY;
         self.master.write(&mut self.lebs, self.highest_ino)
+    }
+
+    /// Reads the last master node. When its two copies differ they are recovered.
+    pub fn read_master(&mut self) -> Res<()> {
+        let (node, offs) = match self.lebs.scan_for_master() {
+            Err(Fail::Unclean) => self.mount.deferred.recover_master(&mut self.lebs)?,
+            result => result?,
+        };
+        let mut master = Master::unpack(&node, offs);
+        master.flags &= !MASTER_RECOVERY;
+        self.lebs.max_sqnum = get_u64(&node, header::SQNUM);
+        self.journal.orphans.set_none(master.flags & MASTER_NO_ORPHANS != 0);
+        if master.leb_cnt != self.lebs.geo.leb_cnt {
+            if master.leb_cnt > self.lebs.geo.leb_cnt || master.leb_cnt < self.lebs.geo.main_first {
+                return Err(Fail::corrupt("bad number of LEBs in the master node"));
+            }
+            let growth = i64::from(self.lebs.geo.leb_cnt - master.leb_cnt);
+            master.stats.empty_lebs += growth;
+            master.stats.total_free += growth * i64::from(self.lebs.geo.leb_bytes);
+            master.stats.total_dark += growth * i64::from(self.lebs.geo.dark_wm);
+            master.leb_cnt = self.lebs.geo.leb_cnt;
+        }
+        self.master = master;
+        master.validate(&self.lebs.geo, &self.space.lpt.geo)?;
+        self.highest_ino = master.highest_ino as u32;
+        self.commits.number = master.cmt_no;
+        self.index.root.at = master.root;
+        self.index.calc_idx_bytes = master.index_bytes;
+        (self.index.ihead_lnum, self.index.ihead_offs) = (master.ihead_lnum, master.ihead_offs);
+        self.space.budget.old_idx_bytes = master.index_bytes;
+        self.journal.log.head_lnum = master.log_lnum;
+        self.space.gc_lnum = Some(master.gc_lnum);
+        self.space.lpt.set_root(master.lpt);
+        (self.space.lpt.nhead, self.space.lpt.ltab_at, self.space.lpt.lsave_at) =
+            (master.nhead, master.ltab, master.lsave);
+        self.space.lpt.lscan_lnum = master.lscan_lnum;
+        self.space.lpt.stats = master.stats;
+        // The kernel reads the root index node here, because its debugging code remembers the level of the root
+        // (`dbg_old_index_check_init`). The read costs time, so it is made here, too. That of 2.6.37 is nothing unless it was
+        // configured (`fs/ubifs/debug.h`, `CONFIG_UBIFS_FS_DEBUG`).
+        if self.rules == KernelRules::V2_6 && !self.fs_debug {
+            return Ok(());
+        }
+        self.read_root(master.root)
+    }
+
+    /// Reads the root index node, as debugging code does that only looks at its level.
+    pub fn read_root(&mut self, root: NodeAt) -> Res<()> {
+        let mut node = Vec::new();
+        self.lebs.read_node(&mut node, IDX_NODE, root.lnum, root.offs, root.len)
+    }
+
+    /// An image may have been written by a flasher that programs pages of 0xFF: every LEB with free space is written anew.
+    pub fn fix_up_free_space(&mut self) -> Res<()> {
+        let used = self.master.offs + self.lebs.geo.master_bytes;
+        for lnum in MASTER_LNUM..LOG_LNUM {
+            self.lebs.fix_up_leb(lnum, used)?;
+        }
+        let mut lnum = self.lebs.geo.next_log_lnum(self.journal.log.head_lnum);
+        while lnum != self.journal.log.tail_lnum {
+            self.lebs.fix_up_leb(lnum, 0)?;
+            lnum = self.lebs.geo.next_log_lnum(lnum);
+        }
+        self.lebs.fix_up_leb(self.journal.log.head_lnum, align(CS_BYTES, self.lebs.geo.min_io))?;
+        for lnum in self.lebs.geo.lpt_first..=self.lebs.geo.lpt_last {
+            let free = self.space.lpt.ltab[(lnum - self.lebs.geo.lpt_first) as usize].free;
+            if free > 0 {
+                self.lebs.fix_up_leb(lnum, self.lebs.geo.leb_bytes - free)?;
+            }
+        }
+        for lnum in self.lebs.geo.orph_first..=self.lebs.geo.orph_last {
+            self.lebs.fix_up_leb(lnum, 0)?;
+        }
+        for lnum in self.lebs.geo.main_first..self.lebs.geo.leb_cnt {
+            let free = self.space.read_lp(&self.lebs, lnum)?.free;
+            if free > 0 {
+                self.lebs.fix_up_leb(lnum, self.lebs.geo.leb_bytes - free)?;
+            }
+        }
+        self.sb.space_is_fixed_up();
+        Ok(())
     }
 
     pub fn consolidate_log_if_full(&mut self) -> Res<()> {

@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::error::{Res, NOT_FOUND};
 use crate::format::*;
 use crate::inode::{entry_bytes, entry_type, kind_of_entry, Inode};
-use crate::journal_names::NewEntry;
+use crate::journal::NewEntry;
 use crate::key::Key;
 use crate::tnc::entry_name;
 use crate::Ubifs;

@@ -9,6 +9,14 @@ use crate::geometry::Geometry;
 use crate::leb::Lebs;
 use ffslab_sim::Work;
 
+/// Where the index says that a node stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NodeAt {
+    pub lnum: u32,
+    pub offs: u32,
+    pub len: u32,
+}
+
 /// Checks header, length and check sum of the node at the start of `bytes`, which stands at `offs` of its LEB
 /// (`ubifs_check_node`).
 pub(crate) fn check_node(geo: &Geometry, bytes: &[u8], offs: u32, check_crc: bool) -> Res<()> {

@@ -3,13 +3,10 @@
 //!
 //! Follows `fs/ubifs/orphan.c`.
 
-use crate::core::Core;
-use crate::error::{AtPlace, Fail, Res, NOT_FOUND};
+use crate::error::{Fail, Res};
 use crate::format::*;
 use crate::geometry::Geometry;
-use crate::key::Key;
 use crate::leb::Lebs;
-use crate::scan::ScannedLeb;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default)]
@@ -35,14 +32,6 @@ pub(crate) struct Orphans {
     none: bool,
 }
 
-/// How far the reading of the orphan area has come.
-#[derive(Default)]
-struct ReadState {
-    last_cmt_no: u64,
-    /// The orphan node that was read last was the last one of its commit.
-    ended: bool,
-}
-
 fn orphans_max(geo: &Geometry) -> usize {
     let per_leb = ((geo.leb_bytes - ORPHAN_BYTES) / 8) as usize;
     geo.orph_lebs as usize * per_leb / 2
@@ -64,18 +53,30 @@ impl Orphans {
         found.into_iter().map(|(_, ino)| ino).collect()
     }
 
-    fn insert(&mut self, ino: u32, new: bool, deleted: bool) {
+    pub fn insert(&mut self, ino: u32, new: bool, deleted: bool) {
         self.next_order += 1;
         let order = self.next_order;
         self.known.entry(ino).or_insert(Orphan { order, new, deleted, attributes: Vec::new() });
     }
 
-    fn add(&mut self, lebs: &Lebs, ino: u32) -> Res<()> {
+    pub fn add(&mut self, lebs: &Lebs, ino: u32) -> Res<()> {
         if self.known.len() >= orphans_max(&lebs.geo) {
             return Err(Fail::Errno(ffslab_fs::Errno::NoSpc));
         }
         self.insert(ino, true, false);
         Ok(())
+    }
+
+    /// These inodes of extended attributes, which are orphans as well, are deleted with the orphan.
+    pub fn delete_with(&mut self, ino: u32, attributes: Vec<u32>) {
+        if let Some(orphan) = self.known.get_mut(&ino) {
+            orphan.attributes = attributes;
+        }
+    }
+
+    /// Where the next orphan node of a commit goes.
+    pub fn go_on_at(&mut self, lnum: u32, offs: u32) {
+        (self.head_lnum, self.head_offs) = (lnum, offs);
     }
 
     /// Removes an orphan: its inode was deleted, or has a name again.
@@ -174,88 +175,5 @@ impl Orphans {
     pub fn clear(&mut self, lebs: &mut Lebs) -> Res<()> {
         (self.head_lnum, self.head_offs) = (lebs.geo.orph_first, 0);
         (lebs.geo.orph_first..=lebs.geo.orph_last).try_for_each(|lnum| lebs.unmap(lnum))
-    }
-}
-
-impl Core {
-    /// The inode has lost its last name: it and its extended attributes are orphans.
-    pub fn add_orphans(&mut self, ino: u32) -> Res<()> {
-        self.journal.orphans.add(&self.lebs, ino)?;
-        let attributes = self.index.attributes_of(&self.lebs, &self.journal, ino)?;
-        attributes.iter().try_for_each(|&attribute| self.journal.orphans.add(&self.lebs, attribute))?;
-        if let Some(orphan) = self.journal.orphans.known.get_mut(&ino) {
-            orphan.attributes = attributes;
-        }
-        Ok(())
-    }
-
-    // ---- mount -------------------------------------------------------------------------------------------------
-
-    /// Deletes the orphans that the last unclean end left behind; after a clean unmount it only empties the orphan
-    /// area.
-    pub fn mount_orphans(&mut self, unclean: bool) -> Res<()> {
-        (self.journal.orphans.head_lnum, self.journal.orphans.head_offs) = (self.lebs.geo.orph_first, 0);
-        if !unclean && self.lebs.ro_mount {
-            return Ok(());
-        }
-        if !unclean {
-            return self.journal.orphans.clear(&mut self.lebs);
-        }
-        if self.journal.orphans.none {
-            return Ok(());
-        }
-        let mut state = ReadState::default();
-        for lnum in self.lebs.geo.orph_first..=self.lebs.geo.orph_last {
-            let leb = match self.lebs.scan(lnum, 0) {
-                Err(Fail::Unclean) => self.mount.deferred.recover_leb(&mut self.lebs, lnum, 0, None)?,
-                result => result?,
-            };
-            let go_on = self.kill_orphans(&leb, &mut state);
-            let end = leb.end;
-            self.lebs.recycle(leb);
-            if !go_on.at(lnum, 0)? {
-                break;
-            }
-            if end > 0 {
-                (self.journal.orphans.head_lnum, self.journal.orphans.head_offs) = (lnum, end);
-            }
-        }
-        Ok(())
-    }
-
-    /// Deletes the inodes that the orphan nodes of one LEB name. Returns `false` when this LEB and all that follow are
-    /// older than the last complete commit of orphans.
-    fn kill_orphans(&mut self, leb: &ScannedLeb, state: &mut ReadState) -> Res<bool> {
-        let mut node = Vec::new();
-        for (i, found) in leb.nodes.iter().enumerate() {
-            if found.kind != ORPHAN_NODE {
-                return Err(Fail::corrupt("other nodes in the orphan area"));
-            }
-            let bytes = leb.node(found);
-            let cmt_no = get_u64(bytes, CMT_NO_AT);
-            let number = cmt_no & !ORPHAN_LAST;
-            // The commit that wrote this node may have been interrupted, so its number may be above the master node's.
-            self.commits.number = self.commits.number.max(number);
-            if number < state.last_cmt_no && state.ended {
-                return match i {
-                    0 => Ok(false),
-                    _ => Err(Fail::corrupt("orphan nodes out of order")),
-                };
-            }
-            for at in (ORPHAN_INOS_AT..bytes.len() / 8 * 8).step_by(8) {
-                let ino = get_u64(bytes, at) as u32;
-                match self.locate(Key::inode(ino), &mut node) {
-                    Ok(_) if get_u32(&node, ino::NLINK) == 0 => {
-                        self.tnc_remove_range(Key::lowest(ino), Key::highest(ino))?;
-                    }
-                    Ok(_) | Err(NOT_FOUND) => {}
-                    Err(fail) => return Err(fail),
-                }
-                self.journal.orphans.insert(ino, false, true);
-            }
-            state.last_cmt_no = number;
-            state.ended = cmt_no & ORPHAN_LAST != 0;
-        }
-        Ok(true)
     }
 }

@@ -1,66 +1,37 @@
 //! Recovery: what a mount mends after a power cut.
 //!
-//! Follows `fs/ubifs/recovery.c`. Only what was being written when the power went may be damaged: the end of a journal
+//! Follows `fs/ubifs/recovery.c`, and `orphan.c` (`ubifs_mount_orphans`). Only what was being written when the power went may be damaged: the end of a journal
 //! head, the end of the log, a master node, the page behind the index head or the LPT head. Anything else is an error.
 
 use crate::core::Core;
-use crate::error::{Fail, Res, NOT_FOUND, NO_SPACE};
+use crate::error::{AtPlace, Fail, Res, NOT_FOUND, NO_SPACE};
 use crate::faults;
 use crate::find::PickFree;
 use crate::format::*;
 use crate::gc::Collected;
 use crate::geometry::Geometry;
-use crate::key::{Key, DATA_KEY, INO_KEY};
+use crate::key::Key;
 use crate::leb::Lebs;
 use crate::lprops::Change;
 use crate::master::{same_master, Master};
+use crate::mount_state::Deferred;
 use crate::node::{check_node, pad};
-use crate::remount::Deferred;
 use crate::scan::{is_empty, scan_a_node, Found, ScannedLeb};
 use ffslab_ubi::DataLife;
-use std::collections::BTreeMap;
-
-/// What the journal says about the size of an inode.
-#[derive(Clone, Copy, Debug, Default)]
-struct Size {
-    inode_bytes: u64,
-    data_bytes: u64,
-    exists: bool,
-}
-
-/// Sizes of inodes in the journal.
-#[derive(Debug, Default)]
-pub(crate) struct Sizes(BTreeMap<u32, Size>);
-
-impl Sizes {
-    /// Remembers what a node of the journal says about its inode's size (`ubifs_recover_size_accum`).
-    pub fn note(&mut self, key: Key, deletion: bool, bytes: u64) {
-        match key.kind() {
-            INO_KEY if deletion => {
-                self.0.remove(&key.ino);
-            }
-            INO_KEY => {
-                let size = self.0.entry(key.ino).or_default();
-                (size.inode_bytes, size.exists) = (bytes, true);
-            }
-            DATA_KEY => {
-                let size = self.0.entry(key.ino).or_default();
-                size.data_bytes = size.data_bytes.max(bytes);
-            }
-            _ => {
-                if let Some(size) = self.0.get_mut(&key.ino) {
-                    size.data_bytes = bytes;
-                }
-            }
-        }
-    }
-}
 
 /// A copy of the master node and what follows it in its LEB.
 struct MasterCopy {
     node: Option<(Vec<u8>, u32)>,
     /// The I/O unit behind the last good node was being written when the power went.
     damaged: bool,
+}
+
+/// How far the reading of the orphan area has come.
+#[derive(Default)]
+struct ReadState {
+    last_cmt_no: u64,
+    /// The orphan node that was read last was the last one of its commit.
+    ended: bool,
 }
 
 impl Deferred {
@@ -156,7 +127,75 @@ impl Core {
         self.lebs.recover_head(self.space.lpt.nhead.lnum, self.space.lpt.nhead.offs)
     }
 
-    // ---- master node -------------------------------------------------------------------------------------------
+    // ---- orphans -----------------------------------------------------------------------------------------------
+
+    /// Deletes the orphans that the last unclean end left behind; after a clean unmount it only empties the orphan
+    /// area.
+    pub fn mount_orphans(&mut self, unclean: bool) -> Res<()> {
+        self.journal.orphans.go_on_at(self.lebs.geo.orph_first, 0);
+        if !unclean && self.lebs.ro_mount {
+            return Ok(());
+        }
+        if !unclean {
+            return self.journal.orphans.clear(&mut self.lebs);
+        }
+        if self.journal.orphans.none_on_flash() {
+            return Ok(());
+        }
+        let mut state = ReadState::default();
+        for lnum in self.lebs.geo.orph_first..=self.lebs.geo.orph_last {
+            let leb = match self.lebs.scan(lnum, 0) {
+                Err(Fail::Unclean) => self.mount.deferred.recover_leb(&mut self.lebs, lnum, 0, None)?,
+                result => result?,
+            };
+            let go_on = self.kill_orphans(&leb, &mut state);
+            let end = leb.end;
+            self.lebs.recycle(leb);
+            if !go_on.at(lnum, 0)? {
+                break;
+            }
+            if end > 0 {
+                self.journal.orphans.go_on_at(lnum, end);
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the inodes that the orphan nodes of one LEB name. Returns `false` when this LEB and all that follow are
+    /// older than the last complete commit of orphans.
+    fn kill_orphans(&mut self, leb: &ScannedLeb, state: &mut ReadState) -> Res<bool> {
+        let mut node = Vec::new();
+        for (i, found) in leb.nodes.iter().enumerate() {
+            if found.kind != ORPHAN_NODE {
+                return Err(Fail::corrupt("other nodes in the orphan area"));
+            }
+            let bytes = leb.node(found);
+            let cmt_no = get_u64(bytes, CMT_NO_AT);
+            let number = cmt_no & !ORPHAN_LAST;
+            // The commit that wrote this node may have been interrupted, so its number may be above the master node's.
+            self.commits.number = self.commits.number.max(number);
+            if number < state.last_cmt_no && state.ended {
+                return match i {
+                    0 => Ok(false),
+                    _ => Err(Fail::corrupt("orphan nodes out of order")),
+                };
+            }
+            for at in (ORPHAN_INOS_AT..bytes.len() / 8 * 8).step_by(8) {
+                let ino = get_u64(bytes, at) as u32;
+                match self.locate(Key::inode(ino), &mut node) {
+                    Ok(_) if get_u32(&node, ino::NLINK) == 0 => {
+                        self.tnc_remove_range(Key::lowest(ino), Key::highest(ino))?;
+                    }
+                    Ok(_) | Err(NOT_FOUND) => {}
+                    Err(fail) => return Err(fail),
+                }
+                self.journal.orphans.insert(ino, false, true);
+            }
+            state.last_cmt_no = number;
+            state.ended = cmt_no & ORPHAN_LAST != 0;
+        }
+        Ok(true)
+    }
 
     // ---- garbage collection and sizes --------------------------------------------------------------------------
 

@@ -16,24 +16,6 @@ use crate::Ubifs;
 use ffslab_fs::{Errno, Host, Result};
 use ffslab_ubi::DataLife;
 use ffslab_ubi::Ubi;
-use std::collections::BTreeMap;
-
-/// The repairs that a read-only mount found necessary and could not write.
-#[derive(Debug, Default)]
-pub(crate) struct Deferred {
-    /// The master node, if its copies differed (`rcvrd_mst_node`).
-    pub master: Option<Vec<u8>>,
-    /// LEBs whose end is damaged, and where it begins (`unclean_leb_list`).
-    pub unclean_lebs: Vec<(u32, u32)>,
-    /// Sizes of inodes whose data reach further than their node says.
-    pub sizes: BTreeMap<u32, u64>,
-}
-
-impl Deferred {
-    fn is_empty(&self) -> bool {
-        self.master.is_none() && self.unclean_lebs.is_empty() && self.sizes.is_empty()
-    }
-}
 
 impl Core {
     /// The last step of a read-only mount.

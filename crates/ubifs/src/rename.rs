@@ -6,7 +6,7 @@ use crate::budget::Request;
 use crate::causes;
 use crate::format::*;
 use crate::inode::{entry_bytes, Inode};
-use crate::journal_names::{Exchange, Rename};
+use crate::journal::{Exchange, Rename};
 use crate::namespace::check_name;
 use crate::Ubifs;
 use ffslab_fs::{Errno, FileKind, Host, Ino, InodeDirt, Result};

@@ -6,10 +6,11 @@ use crate::core::Core;
 use crate::error::{AtPlace, Fail, Res};
 use crate::faults;
 use crate::format::*;
+use crate::journal::Bud;
 use crate::key::{Key, DATA_KEY, INO_KEY, TRUN_KEY};
-use crate::log::Bud;
 use crate::lprops::Change;
-use crate::tnc::{entry_name, validate_entry, NodeAt};
+use crate::node::NodeAt;
+use crate::tnc::{entry_name, validate_entry};
 
 /// A node of the journal.
 struct Entry {
@@ -308,6 +309,3 @@ impl Core {
         Ok(())
     }
 }
-
-/// Largest file: 2^29 blocks.
-pub(crate) const FILE_BYTES_MAX: u64 = 1 << (29 + BLOCK_SHIFT);

@@ -3,12 +3,11 @@
 //! Follows `fs/ubifs/sb.c` (`ubifs_read_superblock`, `validate_sb`, `ubifs_fixup_free_space`).
 
 use crate::compress::COMPR_TYPES;
-use crate::core::Core;
 use crate::error::{Fail, Res};
 use crate::format::*;
 use crate::geometry::Geometry;
 use crate::leb::Lebs;
-use crate::lpt::{Lpt, LptGeometry};
+use crate::lpt::LptGeometry;
 use ffslab_ubi::DataLife;
 
 /// Positions of the fields.
@@ -85,6 +84,63 @@ impl Geometry {
 }
 
 impl Superblock {
+    /// Reads the superblock. Everything that follows from it is calculated: the geometry of `lebs`, and that of the LPT.
+    pub fn read(lebs: &mut Lebs) -> Res<(Superblock, LptGeometry)> {
+        let mut bytes = Vec::new();
+        lebs.read_node(&mut bytes, SB_NODE, SB_LNUM, 0, SB_BYTES)?;
+        let flags = get_u32(&bytes, field::FLAGS);
+        let version = get_u32(&bytes, field::FMT_VERSION);
+        if !(3..=FORMAT_VERSION).contains(&version) {
+            return Err(Fail::corrupt("format version that is not supported"));
+        }
+        if flags & !SB_FLAGS != 0 || bytes[field::KEY_FMT] != 0 || bytes[field::KEY_HASH] > KEY_HASH_TEST {
+            return Err(BAD);
+        }
+        if flags & SB_AUTHENTICATION != 0 {
+            return Err(Fail::corrupt("authenticated file systems are not supported"));
+        }
+        if flags & SB_ENCRYPTION != 0 {
+            return Err(Fail::corrupt("encrypted file systems are not supported"));
+        }
+        let volume_lebs = lebs.geo.leb_cnt;
+        let geo = &mut lebs.geo;
+        if get_u32(&bytes, field::MIN_IO) != geo.min_io || get_u32(&bytes, field::LEB_SIZE) != geo.leb_bytes {
+            return Err(Fail::corrupt("the superblock was made for another chip"));
+        }
+        geo.leb_cnt = get_u32(&bytes, field::LEB_CNT);
+        geo.max_leb_cnt = get_u32(&bytes, field::MAX_LEB_CNT);
+        geo.log_lebs = get_u32(&bytes, field::LOG_LEBS);
+        geo.lpt_lebs = get_u32(&bytes, field::LPT_LEBS);
+        geo.orph_lebs = get_u32(&bytes, field::ORPH_LEBS);
+        geo.fanout = get_u32(&bytes, field::FANOUT);
+        geo.key_hash = bytes[field::KEY_HASH];
+        geo.double_hash = flags & SB_DOUBLE_HASH != 0;
+        geo.max_bud_bytes = get_u64(&bytes, field::MAX_BUD_BYTES) as i64;
+        geo.rp_bytes = get_u64(&bytes, field::RP_SIZE) as i64;
+        let mut sb = Superblock {
+            default_compression: get_u16(&bytes, field::DEFAULT_COMPR),
+            time_granularity_ns: get_u32(&bytes, field::TIME_GRAN),
+            big_lpt: flags & SB_BIG_LPT != 0,
+            space_fixup: flags & SB_SPACE_FIXUP != 0,
+            lsave_cnt: get_u32(&bytes, field::LSAVE_CNT),
+            must_write: false,
+            bytes,
+        };
+        if geo.leb_cnt > volume_lebs || geo.max_leb_cnt < geo.leb_cnt {
+            return Err(Fail::corrupt("the superblock has more LEBs than the volume"));
+        }
+        if geo.leb_cnt < volume_lebs && geo.leb_cnt < geo.max_leb_cnt {
+            // The volume was enlarged after the file system was made; it may use LEBs up to `max_leb_cnt`.
+            geo.leb_cnt = geo.max_leb_cnt.min(volume_lebs);
+            put_u32(&mut sb.bytes, field::LEB_CNT, geo.leb_cnt);
+            sb.must_write = true;
+        }
+        geo.place_areas()?;
+        sb.validate(geo, version)?;
+        let lpt = geo.calc_constants(&sb)?;
+        Ok((sb, lpt))
+    }
+
     fn validate(&self, geo: &Geometry, version: u32) -> Res<()> {
         let leb = i64::from(geo.leb_bytes);
         let main = geo.main_bytes();
@@ -126,6 +182,14 @@ impl Superblock {
         }
     }
 
+    /// Every LEB with free space was written anew ([`SB_SPACE_FIXUP`]).
+    pub fn space_is_fixed_up(&mut self) {
+        self.space_fixup = false;
+        let flags = get_u32(&self.bytes, field::FLAGS) & !SB_SPACE_FIXUP;
+        put_u32(&mut self.bytes, field::FLAGS, flags);
+        self.must_write = true;
+    }
+
     /// Writes the superblock if something in it has changed.
     pub fn write_if_needed(&mut self, lebs: &mut Lebs) -> Res<()> {
         if !std::mem::take(&mut self.must_write) {
@@ -141,104 +205,8 @@ impl Superblock {
     }
 }
 
-impl Core {
-    /// Reads the superblock and calculates everything that follows from it.
-    pub fn read_superblock(&mut self) -> Res<()> {
-        let mut bytes = Vec::new();
-        self.lebs.read_node(&mut bytes, SB_NODE, SB_LNUM, 0, SB_BYTES)?;
-        let flags = get_u32(&bytes, field::FLAGS);
-        let version = get_u32(&bytes, field::FMT_VERSION);
-        if !(3..=FORMAT_VERSION).contains(&version) {
-            return Err(Fail::corrupt("format version that is not supported"));
-        }
-        if flags & !SB_FLAGS != 0 || bytes[field::KEY_FMT] != 0 || bytes[field::KEY_HASH] > KEY_HASH_TEST {
-            return Err(BAD);
-        }
-        if flags & SB_AUTHENTICATION != 0 {
-            return Err(Fail::corrupt("authenticated file systems are not supported"));
-        }
-        if flags & SB_ENCRYPTION != 0 {
-            return Err(Fail::corrupt("encrypted file systems are not supported"));
-        }
-        let volume_lebs = self.lebs.geo.leb_cnt;
-        let geo = &mut self.lebs.geo;
-        if get_u32(&bytes, field::MIN_IO) != geo.min_io || get_u32(&bytes, field::LEB_SIZE) != geo.leb_bytes {
-            return Err(Fail::corrupt("the superblock was made for another chip"));
-        }
-        geo.leb_cnt = get_u32(&bytes, field::LEB_CNT);
-        geo.max_leb_cnt = get_u32(&bytes, field::MAX_LEB_CNT);
-        geo.log_lebs = get_u32(&bytes, field::LOG_LEBS);
-        geo.lpt_lebs = get_u32(&bytes, field::LPT_LEBS);
-        geo.orph_lebs = get_u32(&bytes, field::ORPH_LEBS);
-        geo.fanout = get_u32(&bytes, field::FANOUT);
-        geo.key_hash = bytes[field::KEY_HASH];
-        geo.double_hash = flags & SB_DOUBLE_HASH != 0;
-        geo.max_bud_bytes = get_u64(&bytes, field::MAX_BUD_BYTES) as i64;
-        geo.rp_bytes = get_u64(&bytes, field::RP_SIZE) as i64;
-        self.sb = Superblock {
-            default_compression: get_u16(&bytes, field::DEFAULT_COMPR),
-            time_granularity_ns: get_u32(&bytes, field::TIME_GRAN),
-            big_lpt: flags & SB_BIG_LPT != 0,
-            space_fixup: flags & SB_SPACE_FIXUP != 0,
-            lsave_cnt: get_u32(&bytes, field::LSAVE_CNT),
-            must_write: false,
-            bytes,
-        };
-        if geo.leb_cnt > volume_lebs || geo.max_leb_cnt < geo.leb_cnt {
-            return Err(Fail::corrupt("the superblock has more LEBs than the volume"));
-        }
-        if geo.leb_cnt < volume_lebs && geo.leb_cnt < geo.max_leb_cnt {
-            // The volume was enlarged after the file system was made; it may use LEBs up to `max_leb_cnt`.
-            geo.leb_cnt = geo.max_leb_cnt.min(volume_lebs);
-            put_u32(&mut self.sb.bytes, field::LEB_CNT, geo.leb_cnt);
-            self.sb.must_write = true;
-        }
-        geo.place_areas()?;
-        self.sb.validate(geo, version)?;
-        let lpt = geo.calc_constants(&self.sb)?;
-        self.space.lpt = Lpt::new(lpt, geo.lpt_lebs, geo.leb_bytes);
-        Ok(())
-    }
-
-    // ---- free space --------------------------------------------------------------------------------------------
-
-    /// An image may have been written by a flasher that programs pages of 0xFF: every LEB with free space is written anew.
-    pub fn fix_up_free_space(&mut self) -> Res<()> {
-        let used = self.master.offs + self.lebs.geo.master_bytes;
-        for lnum in MASTER_LNUM..LOG_LNUM {
-            self.lebs.fix_up_leb(lnum, used)?;
-        }
-        let mut lnum = self.lebs.geo.next_log_lnum(self.journal.log.head_lnum);
-        while lnum != self.journal.log.tail_lnum {
-            self.lebs.fix_up_leb(lnum, 0)?;
-            lnum = self.lebs.geo.next_log_lnum(lnum);
-        }
-        self.lebs.fix_up_leb(self.journal.log.head_lnum, align(CS_BYTES, self.lebs.geo.min_io))?;
-        for lnum in self.lebs.geo.lpt_first..=self.lebs.geo.lpt_last {
-            let free = self.space.lpt.ltab[(lnum - self.lebs.geo.lpt_first) as usize].free;
-            if free > 0 {
-                self.lebs.fix_up_leb(lnum, self.lebs.geo.leb_bytes - free)?;
-            }
-        }
-        for lnum in self.lebs.geo.orph_first..=self.lebs.geo.orph_last {
-            self.lebs.fix_up_leb(lnum, 0)?;
-        }
-        for lnum in self.lebs.geo.main_first..self.lebs.geo.leb_cnt {
-            let free = self.space.read_lp(&self.lebs, lnum)?.free;
-            if free > 0 {
-                self.lebs.fix_up_leb(lnum, self.lebs.geo.leb_bytes - free)?;
-            }
-        }
-        self.sb.space_fixup = false;
-        let flags = get_u32(&self.sb.bytes, field::FLAGS) & !SB_SPACE_FIXUP;
-        put_u32(&mut self.sb.bytes, field::FLAGS, flags);
-        self.sb.must_write = true;
-        Ok(())
-    }
-}
-
 impl Lebs {
-    fn fix_up_leb(&mut self, lnum: u32, used: u32) -> Res<()> {
+    pub fn fix_up_leb(&mut self, lnum: u32, used: u32) -> Res<()> {
         if used == 0 {
             return self.unmap(lnum);
         }

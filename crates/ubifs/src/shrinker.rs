@@ -2,10 +2,10 @@
 //!
 //! Follows `fs/ubifs/shrinker.c` (`shrink_tnc`), as `drop_caches` drives it: until nothing clean is left.
 
-use crate::commit::Commits;
+use crate::commits::Commits;
+use crate::options::KernelRules;
 use crate::tnc::Index;
 use crate::tnc::NO_ZNODE;
-use crate::KernelRules;
 
 /// `SHRINK_BATCH`
 const PORTION_2_6: usize = 128;

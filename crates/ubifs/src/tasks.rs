@@ -3,41 +3,12 @@
 //! Follows `fs/ubifs/commit.c` (`ubifs_bg_thread`) and `io.c` (`ubifs_bg_wbufs_sync`, the timers of the buffers).
 
 use crate::causes;
-use crate::commit::Commits;
+use crate::commits::Commits;
 use crate::core::Core;
 use crate::format::{GC_HEAD, HEADS};
 use crate::journal::Journal;
 use crate::leb::Lebs;
 use crate::space::Space;
-
-/// The state of the background thread that the file system needs in order to wake it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Thread {
-    pub exists: bool,
-    /// The thread was asked to work.
-    needed: bool,
-    /// When a timer wakes the thread; `u64::MAX`: no timer runs.
-    wakes_at_ns: u64,
-}
-
-impl Commits {
-    pub fn start_thread(&mut self, lebs: &Lebs) {
-        lebs.sim.spawn(&causes::UBIFS_THREAD);
-        self.thread = Thread { exists: true, needed: false, wakes_at_ns: u64::MAX };
-    }
-
-    pub fn stop_thread(&mut self, lebs: &Lebs) {
-        if std::mem::take(&mut self.thread.exists) {
-            lebs.sim.kill(&causes::UBIFS_THREAD);
-        }
-    }
-
-    pub fn wake_thread(&mut self, lebs: &Lebs) {
-        if self.thread.exists && !std::mem::replace(&mut self.thread.needed, true) {
-            lebs.sim.wake(&causes::UBIFS_THREAD);
-        }
-    }
-}
 
 impl Journal {
     /// Starts the timer of a head's write buffer, after which the background thread writes the buffer. The buffer of

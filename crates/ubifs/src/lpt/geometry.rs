@@ -2,10 +2,15 @@
 //!
 //! Follows `fs/ubifs/lpt.c` (`do_calc_lpt_geom`, `calc_dflt_lpt_geom`).
 
-use super::{CRC_BITS, FANOUT, FANOUT_SHIFT, TYPE_BITS};
 use crate::error::{Fail, Res};
 use crate::format::{align, LPT_LEBS_MIN};
 use crate::geometry::Geometry;
+
+/// LEBs of a leaf, and children of an inner node.
+pub(crate) const FANOUT: u32 = 4;
+pub(super) const FANOUT_SHIFT: u32 = 2;
+pub(super) const CRC_BITS: u32 = 16;
+pub(super) const TYPE_BITS: u32 = 4;
 
 /// Bits and bytes of the fields and nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

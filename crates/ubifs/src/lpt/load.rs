@@ -130,7 +130,7 @@ impl Space {
                 break;
             }
             let category = self.lpt.props[i as usize].category;
-            self.lpt.add_to_category(i as usize, category);
+            self.lpt.categories.add(&mut self.lpt.props, i as usize, category);
         }
     }
 

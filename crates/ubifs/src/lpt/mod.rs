@@ -15,16 +15,13 @@ mod nodes;
 mod scan;
 
 pub(crate) use default::create_default_lpt;
-pub(crate) use geometry::LptGeometry;
+pub(crate) use geometry::{LptGeometry, FANOUT};
 pub(crate) use scan::ScanFor;
 
-use crate::lprops::{Categories, Lprops};
+use crate::lprops::{Categories, Lprops, Stats};
+use geometry::{FANOUT_SHIFT, TYPE_BITS};
 
-pub(crate) const FANOUT: u32 = 4;
-const FANOUT_SHIFT: u32 = 2;
 const CRC_BYTES: usize = 2;
-const CRC_BITS: u32 = 16;
-const TYPE_BITS: u32 = 4;
 
 /// Kinds of LPT nodes.
 const PNODE: u32 = 0;
@@ -59,34 +56,6 @@ pub(crate) struct LtabEntry {
 pub(crate) struct Place {
     pub lnum: u32,
     pub offs: u32,
-}
-
-/// Sums over all LEBs of the main area (`ubifs_lp_stats`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stats {
-    pub empty_lebs: i64,
-    pub taken_empty_lebs: i64,
-    pub idx_lebs: i64,
-    pub total_free: i64,
-    pub total_dirty: i64,
-    pub total_used: i64,
-    pub total_dead: i64,
-    pub total_dark: i64,
-}
-
-impl Stats {
-    pub fn minus(&self, other: &Stats) -> Stats {
-        Stats {
-            empty_lebs: self.empty_lebs - other.empty_lebs,
-            taken_empty_lebs: self.taken_empty_lebs - other.taken_empty_lebs,
-            idx_lebs: self.idx_lebs - other.idx_lebs,
-            total_free: self.total_free - other.total_free,
-            total_dirty: self.total_dirty - other.total_dirty,
-            total_used: self.total_used - other.total_used,
-            total_dead: self.total_dead - other.total_dead,
-            total_dark: self.total_dark - other.total_dark,
-        }
-    }
 }
 
 /// A packed part of the tree that the commit writes.

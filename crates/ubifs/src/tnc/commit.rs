@@ -5,7 +5,7 @@
 //! change the index: the kernel copies a znode that waits to be written before it changes it (`dirty_cow_znode`); here
 //! all are packed when they get their places, which comes to the same.
 
-use super::{Index, NodeAt, NO_ZNODE};
+use super::{Flush, Index, Layout, NodeAt, NO_ZNODE};
 use crate::error::{Fail, Res, NO_SPACE};
 use crate::format::*;
 use crate::leb::Lebs;
@@ -13,45 +13,12 @@ use crate::lprops::Change;
 use crate::node::pad;
 use crate::space::Space;
 
-/// A commit of the index that is going on.
-#[derive(Debug, Default)]
-pub(super) struct Layout {
-    /// Changed znodes, children before parents. Those up to `rest` went into gaps, those from `rest` on go into empty
-    /// space.
-    pub znodes: Vec<u32>,
-    pub rest: usize,
-    /// LEBs for the index, and how many of them are used.
-    pub lebs: Vec<u32>,
-    pub used: usize,
-    /// LEBs whose gaps were filled.
-    pub gap_lebs: Vec<u32>,
-    new_head: (u32, u32),
-    /// The head's LEB has no room even for the first znode.
-    head_is_full: bool,
-    /// The packed znodes that go into empty space, and the pieces in which they are written.
-    stream: Vec<u8>,
-    writes: Vec<Flush>,
-    writes_done: usize,
-    bytes_done: usize,
-}
-
 /// What the layout has decided about one znode.
 struct Step {
     id: u32,
     at: NodeAt,
     /// With this znode the write buffer is full up to a boundary: this piece is written.
     flush: Option<Flush>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Flush {
-    lnum: u32,
-    offs: u32,
-    bytes: u32,
-    /// How many of the bytes hold nodes. It exceeds `bytes` when the last node continues in the next piece.
-    used: u32,
-    /// This is the last piece that goes into the LEB.
-    leb_ends: bool,
 }
 
 impl Index {

@@ -19,19 +19,12 @@ use crate::error::Res;
 use crate::format::align8;
 use crate::key::Key;
 use crate::leb::Lebs;
+use crate::node::NodeAt;
 use crate::space::Space;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 pub(crate) const NO_ZNODE: u32 = u32::MAX;
-
-/// Where the index says that a node stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct NodeAt {
-    pub lnum: u32,
-    pub offs: u32,
-    pub len: u32,
-}
 
 /// A branch of an index node: a key, and what it leads to.
 #[derive(Clone, Debug)]
@@ -74,6 +67,40 @@ pub(crate) struct Znode {
     pub branches: SmallVec<[Branch; USUAL_BRANCHES]>,
 }
 
+/// A commit of the index that is going on.
+#[derive(Debug, Default)]
+struct Layout {
+    /// Changed znodes, children before parents. Those up to `rest` went into gaps, those from `rest` on go into empty
+    /// space.
+    znodes: Vec<u32>,
+    rest: usize,
+    /// LEBs for the index, and how many of them are used.
+    lebs: Vec<u32>,
+    used: usize,
+    /// LEBs whose gaps were filled.
+    gap_lebs: Vec<u32>,
+    new_head: (u32, u32),
+    /// The head's LEB has no room even for the first znode.
+    head_is_full: bool,
+    /// The packed znodes that go into empty space, and the pieces in which they are written.
+    stream: Vec<u8>,
+    writes: Vec<Flush>,
+    writes_done: usize,
+    bytes_done: usize,
+}
+
+/// A piece of the index that is written at once.
+#[derive(Clone, Copy, Debug)]
+struct Flush {
+    lnum: u32,
+    offs: u32,
+    bytes: u32,
+    /// How many of the bytes hold nodes. It exceeds `bytes` when the last node continues in the next piece.
+    used: u32,
+    /// This is the last piece that goes into the LEB.
+    leb_ends: bool,
+}
+
 /// The index in memory (the "tree node cache"), and what of it the next commit writes.
 #[derive(Debug)]
 pub(crate) struct Index {
@@ -87,7 +114,7 @@ pub(crate) struct Index {
     pub calc_idx_bytes: i64,
     pub ihead_lnum: u32,
     pub ihead_offs: u32,
-    commit: commit::Layout,
+    commit: Layout,
     /// A replay is going on: nodes to which the index leads may be gone from flash.
     pub replaying: bool,
     // Working memory.
@@ -106,7 +133,7 @@ impl Index {
             calc_idx_bytes: 0,
             ihead_lnum: 0,
             ihead_offs: 0,
-            commit: commit::Layout::default(),
+            commit: Layout::default(),
             replaying: false,
             node_buffer: Vec::new(),
             entry_buffer: Vec::new(),

@@ -8,7 +8,7 @@ use crate::format::*;
 use crate::geometry::Geometry;
 use crate::inode::{entry_type, Inode};
 use crate::key::Key;
-use crate::tnc::NodeAt;
+use crate::node::NodeAt;
 use ffslab_fs::FileKind;
 
 /// An entry node to write.
@@ -59,6 +59,15 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Core {
+    /// The inode has lost its last name: it and its extended attributes are orphans.
+    pub fn add_orphans(&mut self, ino: u32) -> Res<()> {
+        self.journal.orphans.add(&self.lebs, ino)?;
+        let attributes = self.index.attributes_of(&self.lebs, &self.journal, ino)?;
+        attributes.iter().try_for_each(|&attribute| self.journal.orphans.add(&self.lebs, attribute))?;
+        self.journal.orphans.delete_with(ino, attributes);
+        Ok(())
+    }
+
     /// Appends an entry node, aligned; returns its length.
     pub fn pack_entry(&mut self, nodes: &mut Vec<u8>, entry: &NewEntry<'_>) -> u32 {
         let from = nodes.len();

@@ -2,94 +2,17 @@
 //!
 //! Follows `fs/ubifs/io.c` (`ubifs_wbuf_write_nolock`, `ubifs_wbuf_sync_nolock`, `ubifs_wbuf_seek_nolock`).
 
+use super::Journal;
 use crate::causes;
-use crate::commit::Commits;
+use crate::commits::Commits;
 use crate::error::{AtPlace, Fail, Res, NO_SPACE};
 use crate::faults;
 use crate::format::{align, align8, GC_HEAD, HEADS};
-use crate::geometry::Geometry;
-use crate::journal::Journal;
 use crate::leb::Lebs;
 use crate::lprops::Change;
 use crate::node::pad;
+use crate::node::NodeAt;
 use crate::space::Space;
-use crate::tnc::NodeAt;
-use ffslab_sim::Phase;
-
-/// A journal head: where it writes, and what waits in its buffer.
-#[derive(Debug, Default)]
-pub(crate) struct Head {
-    /// LEB of the head; `None`: it has none yet.
-    pub lnum: Option<u32>,
-    /// Offset in the LEB at which the content of the buffer will be written.
-    pub offs: u32,
-    pub used: u32,
-    /// Bytes from `offs` to the next boundary at which a write ends at most (`max_write`): the buffer is written when
-    /// it holds as many.
-    size: u32,
-    bytes: Vec<u8>,
-    /// Inodes that have nodes in the buffer.
-    inodes: Vec<u32>,
-    /// The latest change of what is in the buffer.
-    changed_in: Phase,
-    /// When the buffer is to be written by the background thread.
-    pub timer_at_ns: Option<u64>,
-    /// LEBs that this head has used since the last commit, in order.
-    pub buds: Vec<u32>,
-}
-
-impl Head {
-    pub fn new(max_write: u32) -> Head {
-        Head { size: max_write, bytes: vec![0; max_write as usize], ..Head::default() }
-    }
-
-    fn avail(&self) -> u32 {
-        self.size - self.used
-    }
-
-    /// Space left in the LEB.
-    pub fn space(&self, geo: &Geometry) -> u32 {
-        match self.lnum {
-            Some(_) => geo.leb_bytes - self.offs - self.used,
-            None => 0,
-        }
-    }
-
-    /// Where the next node goes.
-    pub fn next_offs(&self) -> u32 {
-        self.offs + self.used
-    }
-
-    pub fn holds(&self, ino: u32) -> bool {
-        self.inodes.contains(&ino)
-    }
-
-    /// Notes that the buffer holds a node of this inode.
-    pub fn note_inode(&mut self, ino: u32) {
-        if self.used > 0 {
-            self.inodes.push(ino);
-        }
-    }
-
-    fn set_size(&mut self, geo: &Geometry) {
-        self.size = if geo.leb_bytes - self.offs < geo.max_write {
-            geo.leb_bytes - self.offs
-        } else if !self.offs.is_multiple_of(geo.max_write) {
-            align(self.offs, geo.max_write) - self.offs
-        } else {
-            geo.max_write
-        };
-        self.used = 0;
-        self.inodes.clear();
-    }
-
-    /// Moves the head to this place (`ubifs_wbuf_seek_nolock`).
-    pub fn seek(&mut self, geo: &Geometry, lnum: u32, offs: u32) {
-        self.lnum = Some(lnum);
-        self.offs = offs;
-        self.set_size(geo);
-    }
-}
 
 impl Journal {
     /// Pads the content of a head's buffer to a whole I/O unit and writes it.

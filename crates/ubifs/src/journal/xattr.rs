@@ -2,13 +2,13 @@
 //!
 //! Follows `fs/ubifs/journal.c` (`ubifs_jnl_change_xattr`, `ubifs_jnl_delete_xattr`).
 
+use super::NewEntry;
 use crate::core::Core;
 use crate::error::Res;
 use crate::format::*;
 use crate::inode::{entry_type, Inode};
-use crate::journal_names::NewEntry;
 use crate::key::Key;
-use crate::tnc::NodeAt;
+use crate::node::NodeAt;
 use ffslab_fs::FileKind;
 
 impl Core {

@@ -2,49 +2,18 @@
 //!
 //! Follows `fs/ubifs/log.c`. A LEB that a journal head takes is written down as a reference node first ("bud").
 
-use crate::commit::Commits;
+use super::{Bud, Journal};
+use crate::commits::Commits;
 use crate::error::{Fail, Res};
 use crate::format::*;
-use crate::journal::Journal;
 use crate::leb::Lebs;
 use crate::node::pad;
 use crate::space::Space;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// A LEB that the journal uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bud {
-    /// Offset in the LEB at which the nodes of the journal begin.
-    pub start: u32,
-    pub head: usize,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Log {
-    pub head_lnum: u32,
-    pub head_offs: u32,
-    pub tail_lnum: u32,
-    /// Bytes of the log that are kept free for the next commit.
-    pub min_bytes: i64,
-    pub buds: BTreeMap<u32, Bud>,
-    pub bud_bytes: i64,
-    commit_bud_bytes: i64,
-    /// Buds that the running commit makes superfluous: afterwards the index leads to all their valid nodes.
-    old_buds: Vec<u32>,
-    /// Journal head of each LEB of the main area, `HEADS` for none.
-    head_of_leb: Vec<u8>,
-}
+use std::collections::BTreeSet;
 
 /// What a recovery drops (`fix_unclean_leb` of `fs/ubifs/recovery.c`), and UBI erases when it comes to that.
 const TORN_COMES_BACK: &str = "UBIFS's log names a LEB that a recovery has emptied and UBI has not yet erased: if the power goes away \
                                after a clean unmount and before that, what was torn is there again, and nothing mounts it";
-
-impl Log {
-    pub fn new(main_lebs: u32) -> Log {
-        let head_of_leb = vec![HEADS as u8; main_lebs as usize];
-        Log { head_lnum: LOG_LNUM, tail_lnum: LOG_LNUM, head_of_leb, ..Log::default() }
-    }
-}
 
 fn ref_node(lebs: &mut Lebs, node: &mut [u8], lnum: u32, offs: u32, head: usize) {
     put_u32(node, reference::LNUM, lnum);

@@ -1,4 +1,4 @@
-//! The journal: room in a head for nodes, and writing data, inodes, truncations.
+//! Room in a head for nodes, and writing data, inodes, truncations.
 //!
 //! Follows `fs/ubifs/journal.c`.
 
@@ -9,37 +9,10 @@ use crate::format::*;
 use crate::inode::Inode;
 use crate::key::Key;
 use crate::leb::Lebs;
-use crate::log::Log;
-use crate::orphan::Orphans;
-use crate::tnc::NodeAt;
-use crate::wbuf::Head;
-use crate::KernelRules;
+use crate::node::NodeAt;
+use crate::options::KernelRules;
 
 const COMMITS_MAX: u32 = 128;
-
-/// What is on its way to the index: the LEBs that the journal uses, what waits in its write buffers, and the inodes that
-/// a replay must delete.
-#[derive(Debug)]
-pub(crate) struct Journal {
-    pub log: Log,
-    pub heads: [Head; HEADS],
-    pub orphans: Orphans,
-    /// How long data wait in a write buffer, and how much longer they may.
-    pub wbuf_delay_ns: u64,
-    pub wbuf_slack_ns: u64,
-}
-
-impl Journal {
-    pub fn new(max_write: u32) -> Journal {
-        Journal {
-            log: Log::default(),
-            heads: std::array::from_fn(|_| Head::new(max_write)),
-            orphans: Orphans::default(),
-            wbuf_delay_ns: 5_000_000_000,
-            wbuf_slack_ns: 500_000_000,
-        }
-    }
-}
 
 impl Core {
     /// Makes sure that a head has room for `len` bytes; garbage collection and commits run if they must
