@@ -1,15 +1,6 @@
 //! A device with a controller of its own works while the clock of the machine stands, and the machine's tasks go on.
 
-use crate::{Reason, Sim};
-
-/// A part of a device's work: until when it worked for this reason.
-#[derive(Clone, Copy, Debug)]
-pub struct Slice {
-    pub until_ns: u64,
-    pub reason: &'static Reason,
-    /// Its medium worked; otherwise commands and data went to the device or came from it.
-    pub is_medium: bool,
-}
+use crate::{Sim, Slice};
 
 impl Sim {
     /// Lets a device do its work by itself from `start_ns` on. Its operations are counted for the present cause and at the

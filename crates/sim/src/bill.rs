@@ -4,28 +4,8 @@
 //! takes it up again when its turn comes, so that what the others did meanwhile does not stand on it. What does is how long
 //! it waited, and for which program.
 
-use crate::{CauseCounts, OpCounts, Sim};
-
-/// The bill of a program that is not running.
-#[derive(Debug, Default)]
-pub struct Bill {
-    /// Places of tasks and reasons, and what was counted for them.
-    counted: Vec<(usize, usize, OpCounts)>,
-    waits: Waits,
-}
-
-/// How long a program waited for calls of other programs, by their numbers.
-#[derive(Debug, Default)]
-pub(crate) struct Waits {
-    of_call: Vec<(usize, u64)>,
-    /// Before the call began: the program had slept, and the CPU was not free when the sleep was over.
-    before_call: Vec<(usize, u64)>,
-    late_ns: u64,
-    /// How many calls have begun.
-    begun: u64,
-    is_open: bool,
-    is_void: bool,
-}
+use crate::kept::Waits;
+use crate::{Bill, CauseCounts, Sim};
 
 impl Sim {
     /// A call of the measured program begins. What is counted until the next one begins can be asked for

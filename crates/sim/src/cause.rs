@@ -5,7 +5,6 @@
 //! that explain it to people. A layer makes its tasks known with [`crate::Sim::spawn`] and its reasons with
 //! [`crate::Sim::register`] when it is made; here stand only those that no layer owns.
 
-use crate::Mount;
 use std::fmt;
 use std::ops::{Add, Sub};
 
@@ -152,6 +151,10 @@ pub static OTHER_PROGRAM: Reason = Reason {
     purpose: Purpose::Cost,
 };
 
+/// Number of a mount on its machine; 0 where there is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mount(pub u8);
+
 /// A task or a reason, and its place in [`Causes`], so that counting takes no search.
 pub(crate) struct Placed<T: 'static> {
     pub what: &'static T,
@@ -165,6 +168,9 @@ impl<T> Clone for Placed<T> {
 }
 
 impl<T> Copy for Placed<T> {}
+
+/// [`OTHER`] in the place that it has in every machine.
+pub(crate) const UNSTATED: Placed<Reason> = Placed { what: &OTHER, place: 0 };
 
 /// What one cause has cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

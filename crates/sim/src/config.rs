@@ -1,7 +1,5 @@
 //! What the simulated machine is, as far as time is concerned.
 
-use crate::NandWait;
-
 /// What the simulated machine is, as far as time is concerned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SimConfig {
@@ -41,6 +39,15 @@ pub struct SimConfig {
     /// A thread of the kernel waits until nobody looks at memory any more that is to be freed, and takes the CPU for a moment at ticks: see
     /// `grace_periods.rs`.
     pub grace_period_thread: bool,
+}
+
+/// What a task does while the chip is working.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NandWait {
+    /// It polls the ready line and holds the CPU.
+    Busy,
+    /// It sleeps until the ready interrupt, and other tasks run meanwhile.
+    Sleep,
 }
 
 /// Where the kernel lets another task run although the running one has not asked for it.

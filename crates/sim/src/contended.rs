@@ -5,25 +5,11 @@
 //! have taken the lock again before the task has the CPU. When the task then finds it taken once more, it asks that the lock be
 //! handed over to it, and the next release does so (`kernel/locking/mutex.c`, `MUTEX_FLAG_HANDOFF`).
 
+use crate::kept::Contended;
 use crate::{Preemption, Sim, Task};
 
 /// At its second turn in vain a task asks for the lock.
 const TURNS_UNTIL_HANDOVER: u8 = 2;
-
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Contended {
-    pub(crate) is_held: bool,
-    /// Place of the task that may need the lock.
-    contender: usize,
-    /// The contender sleeps until the lock is given back.
-    waits: bool,
-    /// Turns in vain since the contender last had the lock.
-    vain_turns: u8,
-    /// The contender has come in vain, and nobody has asked for that yet.
-    came: bool,
-    /// The lock is the contender's, who has not run yet.
-    is_handed_over: bool,
-}
 
 impl Sim {
     /// Whether tasks may lose the CPU in the middle of a system call.

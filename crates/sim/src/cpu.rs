@@ -19,16 +19,7 @@
 
 use crate::entity::{weight_of, Entity, ABSENT, NICE_0_WEIGHT};
 use crate::grace_periods::GracePeriods;
-use crate::{ChipLock, Preemption, SchedulerClock, SimConfig};
-
-/// What a task does while the chip is working.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NandWait {
-    /// It polls the ready line and holds the CPU.
-    Busy,
-    /// It sleeps until the ready interrupt, and other tasks run meanwhile.
-    Sleep,
-}
+use crate::{ChipLock, NandWait, Preemption, SchedulerClock, SimConfig};
 
 /// What the CPU model answers at a scheduling point: [`crate::Switch`] with the place of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

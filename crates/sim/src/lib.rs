@@ -20,34 +20,35 @@ mod ending;
 pub mod energy;
 mod entity;
 mod grace_periods;
+mod kept;
 mod observer;
 mod phase;
 mod reasons;
 mod red_black;
 mod seeded;
+mod showing;
 mod timers;
 mod told;
 mod turns;
 pub mod units;
 pub mod work;
+mod working;
 
 pub use arena::Arena;
-pub use beside::Slice;
-pub use bill::Bill;
-pub use cause::{CauseCounts, Causes, Kind, Op, OpCounts, OpEvent, Purpose, Reason, Task};
+pub use cause::{CauseCounts, Causes, Kind, Mount, Op, OpCounts, OpEvent, Purpose, Reason, Task};
 pub use cause::{CALLER, FORMATTING, LEFT_BY_SETUP, OTHER, OTHER_PROGRAM};
-pub use config::{ChipLock, Preemption, SchedulerClock, SimConfig, TimerWheel};
-pub use cpu::NandWait;
+pub use config::{ChipLock, NandWait, Preemption, SchedulerClock, SimConfig, TimerWheel};
 pub use energy::{Energy, PowerMilliwatt, Rail};
+pub use kept::{Bill, GivesTurn, Slice};
 pub use observer::{CallDone, EventSink, MediumUnits, Observer, Span, Spent};
 pub use phase::Phase;
 pub use reasons::{ReasonGuard, RunGuard};
 pub use red_black::RedBlackTree;
 pub use seeded::Fault;
-pub use turns::{GivesTurn, Idle, Mount, Switch};
+pub use turns::{Idle, Switch};
 pub use work::{CopiedNode, CpuCosts, Function, FunctionTime, MountingCosts, Work, WorkCost, WorkDone};
 
-use cause::Placed;
+use cause::{Placed, UNSTATED};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -86,7 +87,7 @@ struct State {
     idle_reason: Cell<Placed<Reason>>,
     causes: RefCell<Causes>,
     /// Behind a pointer, so that what every operation touches stays together.
-    waits: Box<RefCell<bill::Waits>>,
+    waits: Box<RefCell<kept::Waits>>,
     /// Time that belongs to no cause: the program computed by itself, or no task could run.
     program_ns: Cell<u64>,
     idle_ns: Cell<u64>,
@@ -110,10 +111,10 @@ struct State {
     operations_of_uses: Cell<u64>,
     /// Who runs the background tasks of each mount, where there are several.
     mounts: RefCell<Vec<GivesTurn>>,
-    contended: Cell<contended::Contended>,
+    contended: Cell<kept::Contended>,
     /// See [`Sim::beside_the_clock`].
     works_beside: Cell<bool>,
-    slices: RefCell<Vec<beside::Slice>>,
+    slices: RefCell<Vec<Slice>>,
     /// Up to which tick their cost was charged.
     ticks_paid: Cell<u64>,
     /// See [`Sim::give_up`].
@@ -139,9 +140,9 @@ impl Sim {
             attention_at_ns: Cell::new(cpu.attention_at_ns()),
             cpu: RefCell::new(cpu),
             running: Cell::new(Placed { what: &CALLER, place: 0 }),
-            reason: Cell::new(reasons::UNSTATED),
+            reason: Cell::new(UNSTATED),
             phase: Cell::default(),
-            idle_reason: Cell::new(reasons::UNSTATED),
+            idle_reason: Cell::new(UNSTATED),
             causes: RefCell::new(Causes::new()),
             waits: Box::default(),
             program_ns: Cell::new(0),
@@ -265,63 +266,6 @@ impl Sim {
         self.with_counts(|counts| counts.driver_ns += self.charged(duration_ns));
         self.show_time(Spent::Driver, duration_ns);
         self.advance_by_clock(duration_ns);
-    }
-
-    /// Advances the clock by the cost of a piece of work of the CPU, counts it for the current cause and charges its
-    /// energy.
-    #[inline]
-    pub fn work(&self, work: Work, bytes: usize) {
-        if let Some(costs) = &self.0.cpu_costs {
-            self.do_work(costs.of[work as usize], costs.power, work, bytes);
-        }
-    }
-
-    /// Clears what nothing is stored for in a page that is read (the `memset` of `do_readpage` and its like).
-    pub fn clear(&self, bytes: &mut [u8]) {
-        self.work(Work::PageClear, bytes.len());
-        bytes.fill(0);
-    }
-
-    pub(crate) fn do_work(&self, cost: WorkCost, power: PowerMilliwatt, work: Work, bytes: usize) {
-        {
-            let done = &mut self.0.work_done.borrow_mut()[work as usize];
-            done.count += 1;
-            done.bytes += bytes as u64;
-        }
-        if work.fills_caches() {
-            self.0.cold.set(true);
-        }
-        let duration_ns = self.paced(cost.ns(bytes));
-        if duration_ns > 0 {
-            self.spend_cpu(duration_ns);
-            self.consume(power, duration_ns);
-        }
-    }
-
-    /// Whether the CPU's caches hold other data since this was last called, which resets it. A caller that gets `true`
-    /// pays [`Work::ColdCache`] for each of its paths, and warms the caches by that.
-    pub fn takes_cold_caches(&self) -> bool {
-        self.0.cold.replace(false)
-    }
-
-    /// How much of `work` was done so far. Nothing is counted on a machine on which work is free.
-    pub fn work_done(&self, work: Work) -> WorkDone {
-        self.0.work_done.borrow()[work as usize]
-    }
-
-    /// Records that a function of the file system began at `start_ns` and ends now. The duration includes the work of
-    /// the tracer itself.
-    #[inline]
-    pub fn function_ends(&self, function: Function, start_ns: u64) {
-        self.work(Work::TracedFunction, 0);
-        let cell = &self.0.functions[function as usize];
-        let FunctionTime { calls, total_ns } = cell.get();
-        cell.set(FunctionTime { calls: calls + 1, total_ns: total_ns + (self.now_ns() - start_ns) });
-    }
-
-    /// How often `function` has run so far, and for how long.
-    pub fn function_time(&self, function: Function) -> FunctionTime {
-        self.0.functions[function as usize].get()
     }
 
     /// Advances the clock by the time that the program computes between its system calls, and counts it.

@@ -1,6 +1,6 @@
 //! Guards that set, for the time of a scope, why operations happen and which task runs, and restore both at its end.
 
-use crate::cause::Placed;
+use crate::cause::{Placed, UNSTATED};
 use crate::phase::Phase;
 use crate::{Energy, Reason, Sim, Task, LEFT_BY_SETUP, OTHER};
 
@@ -90,9 +90,6 @@ impl Sim {
         RunGuard { sim: self.clone(), reason }
     }
 }
-
-/// [`OTHER`] in the place that it has in every machine.
-pub(crate) const UNSTATED: Placed<Reason> = Placed { what: &OTHER, place: 0 };
 
 /// Restores the reason that was in force before [`Sim::because`].
 pub struct ReasonGuard {

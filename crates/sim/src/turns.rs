@@ -7,15 +7,8 @@
 //! above it end first, as with [`crate::Switch::Yield`].
 
 use crate::cause::Placed;
-use crate::{cpu, Sim, Spent, Task};
+use crate::{cpu, GivesTurn, Mount, Sim, Spent, Task};
 use std::rc::Rc;
-
-/// Number of a mount on its machine; 0 where there is one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mount(pub u8);
-
-/// Gives a task of one mount its turn. `false`: the mount is in the middle of something, and nothing was done.
-pub type GivesTurn = Rc<dyn Fn(&'static Task) -> bool>;
 
 /// What became of a task that the CPU has chosen.
 pub(crate) enum Elsewhere {

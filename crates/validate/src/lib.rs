@@ -49,9 +49,8 @@ use std::path::Path;
 
 pub use error::CaseError;
 pub use experiments::experiments;
-pub use phases::PhaseRanges;
-pub use ranges::{BootRanges, CounterRange, RangeSummary};
-pub use report::{CaseReport, Pair, ValidateOptions};
+pub use ranges::RangeSummary;
+pub use report::{BootRanges, CaseReport, CounterRange, Pair, PhaseRanges, ValidateOptions};
 pub use summary::{summarize, Summary, SummaryRow};
 
 /// What is answered.
@@ -186,7 +185,7 @@ fn compare(case: &Case, outcome: &Outcome, report: &mut CaseReport) {
     for name in COUNTERS {
         pair(&mut report.counters, name, expect.values.get(*name), simulated.get(*name).and_then(Value::as_f64));
     }
-    report.boots = BootRanges::of(case, &report.counters);
+    report.boots = ranges::of_boots(case, &report.counters);
     compare_tasks(case, outcome, report);
     compare_latency(case, outcome, report);
     compare_facts(case, outcome, report);

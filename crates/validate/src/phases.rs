@@ -8,25 +8,12 @@
 //! seconds writes an inode (UBIFS: `update_mctime` of `fs/ubifs/file.c`). So its result is one of several that are equally right, and a measured value is to lie between the least and the largest.
 
 use crate::case::Case;
-use crate::ranges::CounterRange;
-use crate::report::{CaseReport, Pairs};
+use crate::report::{CaseReport, CounterRange, Pairs, PhaseRanges};
 use crate::stacks::{self, Unknown, SECOND_NS};
 use ffslab_machine::stack::StackSpec;
-use schemars::JsonSchema;
-use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// Ticks after which JFFS2's draws repeat.
 const PERIOD_TICKS: u64 = 128;
-/// The counters of a case over simulations that begin at different phases. The first is that of the case's own row.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct PhaseRanges {
-    /// Number of phases that were simulated.
-    pub phases: u64,
-    /// Main counters in the main phase of the case.
-    pub counters: BTreeMap<String, CounterRange>,
-}
-
 /// By how much later than the first simulation of a case another one begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Later {

@@ -2,55 +2,23 @@
 //! boots of one machine (measured).
 
 use crate::case::Case;
-use crate::report::{CaseReport, Pair, Pairs};
-use crate::summary::error_percent;
+use crate::report::{error_percent, BootRanges, CaseReport, CounterRange, Pair, Pairs};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// The counters by which a case as a whole is judged.
 const JUDGED: [&str; 3] = ["page_reads", "page_programs", "erases"];
 /// A counter is met when its error is at most this.
 const MET_PERCENT: f64 = 1.0;
 
-/// The least and the largest value of a counter, and whether the other side's is among them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct CounterRange {
-    pub min: u64,
-    pub max: u64,
-    /// Whether the value of the other side (the measured one of a range of simulations, the simulated one of a range of boots) is
-    /// one of these or lies between them.
-    pub inside: bool,
-}
-
-impl CounterRange {
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>, other: f64) -> Self {
-        let all = values.into_iter().fold((f64::INFINITY, 0.0_f64), |(min, max), one| (min.min(one), max.max(one)));
-        CounterRange { min: all.0 as u64, max: all.1 as u64, inside: (all.0..=all.1).contains(&other) }
-    }
-}
-
-/// What the same machine counted in the same steps when it was booted several times. Where nothing but the boot differs, a
-/// kernel does not agree with itself, and no simulation can agree with all of them: JFFS2's thread, for one, gets the CPU
-/// at a tick or at the next one, as workers of the kernel that have nothing to do with flash come before it or behind.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct BootRanges {
-    /// Number of boots.
-    pub boots: u64,
-    /// Main counters in the main phase of the case, as measured.
-    pub counters: BTreeMap<String, CounterRange>,
-}
-
-impl BootRanges {
-    /// `None`: the case was measured in one boot.
-    pub(crate) fn of(case: &Case, counters: &Pairs) -> Option<Self> {
-        let range = |(name, pair): (&String, &Pair)| {
-            let others = case.boots.iter().filter_map(|boot| boot.get(name)?.as_f64());
-            (name.clone(), CounterRange::of(std::iter::once(pair.expected).chain(others), pair.simulated))
-        };
-        (!case.boots.is_empty())
-            .then(|| BootRanges { boots: case.boots.len() as u64 + 1, counters: counters.iter().map(range).collect() })
-    }
+/// What several boots counted. `None`: the case was measured in one.
+pub(crate) fn of_boots(case: &Case, counters: &Pairs) -> Option<BootRanges> {
+    let range = |(name, pair): (&String, &Pair)| {
+        let others = case.boots.iter().filter_map(|boot| boot.get(name)?.as_f64());
+        (name.clone(), CounterRange::of(std::iter::once(pair.expected).chain(others), pair.simulated))
+    };
+    (!case.boots.is_empty())
+        .then(|| BootRanges { boots: case.boots.len() as u64 + 1, counters: counters.iter().map(range).collect() })
 }
 
 /// How many cases are met in page reads, page programs and erases, as far as these were measured.
@@ -105,7 +73,7 @@ mod tests {
     fn what_boots_counted_is_a_range_around_the_first_of_them() {
         let row = |simulated: f64, boots: &str| {
             let counters = Pairs::from([("erases".to_string(), Pair { expected: 3.0, simulated })]);
-            let boots = BootRanges::of(&measured(boots), &counters);
+            let boots = of_boots(&measured(boots), &counters);
             CaseReport { counters, boots, ..CaseReport::default() }
         };
         let met = row(4.0, r#"[{"erases": 3}, {"erases": 5}]"#);

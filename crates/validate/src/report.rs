@@ -1,7 +1,5 @@
 //! What is asked, and what is answered.
 
-use crate::phases::PhaseRanges;
-use crate::ranges::BootRanges;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -37,6 +35,17 @@ fn whole_if_whole<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S:
     }
 }
 
+/// Error in percent of the expected value. If 0 is expected, the error is 0 or 100.
+pub fn error_percent(pair: Pair) -> f64 {
+    if pair.expected == pair.simulated {
+        0.0
+    } else if pair.expected == 0.0 {
+        100.0
+    } else {
+        (pair.simulated - pair.expected).abs() / pair.expected.abs() * 100.0
+    }
+}
+
 pub(crate) type Pairs = BTreeMap<String, Pair>;
 
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
@@ -68,4 +77,41 @@ pub struct CaseReport {
     pub not_counted: Option<String>,
     /// Why nothing could be compared.
     pub error: Option<String>,
+}
+
+/// The least and the largest value of a counter, and whether the other side's is among them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CounterRange {
+    pub min: u64,
+    pub max: u64,
+    /// Whether the value of the other side (the measured one of a range of simulations, the simulated one of a range of boots) is
+    /// one of these or lies between them.
+    pub inside: bool,
+}
+
+impl CounterRange {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>, other: f64) -> Self {
+        let all = values.into_iter().fold((f64::INFINITY, 0.0_f64), |(min, max), one| (min.min(one), max.max(one)));
+        CounterRange { min: all.0 as u64, max: all.1 as u64, inside: (all.0..=all.1).contains(&other) }
+    }
+}
+
+/// What the same machine counted in the same steps when it was booted several times. Where nothing but the boot differs, a
+/// kernel does not agree with itself, and no simulation can agree with all of them: JFFS2's thread, for one, gets the CPU
+/// at a tick or at the next one, as workers of the kernel that have nothing to do with flash come before it or behind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct BootRanges {
+    /// Number of boots.
+    pub boots: u64,
+    /// Main counters in the main phase of the case, as measured.
+    pub counters: BTreeMap<String, CounterRange>,
+}
+
+/// The counters of a case over simulations that begin at different phases. The first is that of the case's own row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct PhaseRanges {
+    /// Number of phases that were simulated.
+    pub phases: u64,
+    /// Main counters in the main phase of the case.
+    pub counters: BTreeMap<String, CounterRange>,
 }

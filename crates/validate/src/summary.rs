@@ -1,7 +1,7 @@
 //! Errors over many cases: how often a value is exact, and how large the error is otherwise.
 
 use crate::ranges::{self, RangeSummary};
-use crate::report::{CaseReport, Pair};
+use crate::report::{error_percent, CaseReport, Pair};
 use ffslab_lab::stats::element_at;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,17 +52,6 @@ struct Errors<'a> {
     /// How many cases have ranges, and how many are inside theirs.
     ranges: (u64, u64),
     worst: Option<(f64, &'a str)>,
-}
-
-/// Error in percent of the expected value. If 0 is expected, the error is 0 or 100.
-pub fn error_percent(pair: Pair) -> f64 {
-    if pair.expected == pair.simulated {
-        0.0
-    } else if pair.expected == 0.0 {
-        100.0
-    } else {
-        (pair.simulated - pair.expected).abs() / pair.expected.abs() * 100.0
-    }
 }
 
 impl<'a> Errors<'a> {
