@@ -87,3 +87,25 @@ def test_issue_templates_and_policies_are_there() -> None:
 def test_what_is_read_first_is_short(page: str, bytes_max: int) -> None:
     """What grows belongs into docs/state.md, docs/verbs.md, or the README of the crate that it is about."""
     assert len((ROOT / page).read_bytes()) <= bytes_max
+
+
+def test_the_six_walks_name_files_and_functions_that_exist() -> None:
+    """Each file, and the last name of each path, that stands in backquotes in the six walks of DESIGN.md."""
+    walks = (ROOT / "DESIGN.md").read_text(encoding="utf-8").split("## Six walks")[1].split("\n## ")[0]
+    package, crates = ROOT / "python" / "ffslab", ROOT / "crates"
+    sources = [*crates.glob("*/src/**/*.rs"), *package.rglob("*.py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    defined = set(re.findall(r"\b(?:fn|struct|enum|trait|static|const|class|def|mod) (\w+)", text))
+    defined |= set(re.findall(r"^    (\w+)(?:,| = |\()", text, re.MULTILINE)) | {
+        crate.name for crate in crates.iterdir()
+    }
+    missing = []
+    for name in re.findall(r"`([\w./:]+)`", walks):
+        crate, _, file = name.partition("/")
+        if file:
+            found = any(path.exists() for path in (crates / crate / "src" / file, package / name, ROOT / name))
+        else:
+            found = name.endswith(".json") or re.split(r"::|\.", name)[-1] in defined
+        if not found:
+            missing.append(name)
+    assert missing == []
