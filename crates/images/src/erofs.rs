@@ -4,16 +4,15 @@
 //!
 //! **Leaves out.** Extended attributes. What a Linux 6.1 without lzma would not mount: it is named.
 
-use crate::format::{Evidence, ImageFormat, ImageFs};
-use crate::recognise::{Given, Layout};
+use crate::format::{Evidence, Given, ImageFormat, ImageFs, Layout};
 use crate::scan::Scanned;
-use crate::tree::room::{Names, Room};
-use crate::tree::{Content as Wanted, CutOff, FileError, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};
+use crate::tree::room::Room;
+use crate::tree::{Content as Wanted, CutOff, Tree, TreeEntry, TreeError};
+use crate::walk::{self, Inodes};
 use ffslab_erofs::inode::{self, Inode};
 use ffslab_erofs::{content, names, Content, Superblock, BLOCK_BYTES};
-use ffslab_fs::{FileKind, Ino};
+use ffslab_fs::FileKind;
 use ffslab_rawblock::Wrong;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// How they are recognised, read and explained.
 pub struct InImages;
@@ -22,22 +21,13 @@ pub struct InImages;
 const AREA_BYTES_MIN: u32 = 128 << 10;
 const AREAS_MAX: usize = 1024;
 const SECTOR_BYTES: u32 = 512;
-/// Names that an image may have: one for so many of its bytes, and some.
-const NAMES_ALWAYS: usize = 4096;
-const BYTES_A_NAME: usize = 2;
 const UNCHECKED: &str = "EROFS has a check sum over its superblock alone: most changed bits of a file do not show";
 
 /// The files of one that begins at the start of `image`. `None`: there is none, or one that is not read.
 pub fn files(image: &[u8], wanted: Wanted) -> Option<Tree> {
     let superblock = Superblock::of(image)?;
-    let mut walk = Walk {
-        from: Content::of(image, superblock),
-        wanted,
-        room: Room::of(image.len() as u64),
-        names_left: NAMES_ALWAYS + image.len() / BYTES_A_NAME,
-        numbers: BTreeMap::new(),
-    };
-    Some(Tree { entries: walk.entries(superblock.root_number), ..Tree::default() })
+    let inodes = InImage { from: Content::of(image, superblock), wanted };
+    Some(walk::tree(inodes, superblock.root_number, image.len()))
 }
 
 impl ImageFormat for InImages {
@@ -95,45 +85,29 @@ impl ImageFormat for InImages {
     }
 }
 
-struct Walk<'i> {
+struct InImage<'i> {
     from: Content<'i>,
     wanted: Wanted,
-    room: Room,
-    names_left: usize,
-    /// Two names of one inode are hard links.
-    numbers: BTreeMap<u64, Ino>,
 }
 
-impl Walk<'_> {
-    fn entries(&mut self, root: u64) -> Vec<TreeEntry> {
-        let mut entries = Vec::new();
-        let mut pending = vec![(Vec::new(), root)];
-        let mut seen = BTreeSet::new();
-        while let Some((path, number)) = pending.pop() {
-            let (mut entry, directory) = self.entry(path, number);
-            if let Some(directory) = directory {
-                // In a damaged image a directory may contain itself, and the walk would never end.
-                if seen.insert(number) {
-                    entry.missing = self.list(&entry, &directory, &mut pending);
-                } else {
-                    entry.error = Some("this directory has another name already".to_string());
-                }
-            }
-            entries.push(entry);
-        }
-        entries
+impl InImage<'_> {
+    fn content_of(&mut self, inode: &Inode, room: &mut Room) -> Result<Vec<u8>, String> {
+        walk::take_room(room, inode.bytes)?;
+        content(&mut self.from, inode).map_err(|wrong| wrong.to_string())
     }
+}
 
-    /// An entry, and the inode of a directory.
-    fn entry(&mut self, path: Vec<u8>, number: u64) -> (TreeEntry, Option<Inode>) {
-        let next = self.numbers.len() as Ino + 1;
-        let ino = *self.numbers.entry(number).or_insert(next);
-        let mut entry = TreeEntry::new(path, ino, FileKind::File);
+impl Inodes for InImage<'_> {
+    type Place = u64;
+    type Directory = Inode;
+    type Held = Vec<u8>;
+
+    fn read(&mut self, number: u64, entry: &mut TreeEntry, room: &mut Room) -> Option<Inode> {
         let inode = match inode::read(&mut self.from, number) {
             Ok(inode) => inode,
             Err(wrong) => {
                 entry.error = Some(format!("its inode cannot be read: {wrong}"));
-                return (entry, None);
+                return None;
             }
         };
         entry.kind = inode.kind;
@@ -142,57 +116,36 @@ impl Walk<'_> {
         entry.modified_s = inode.modified_s as i64;
         entry.device = inode.device;
         if inode.kind == FileKind::Directory {
-            return (entry, Some(inode));
+            return Some(inode);
         }
         if matches!(inode.kind, FileKind::File | FileKind::Symlink) {
             entry.size_bytes = inode.bytes;
-            match self.content_of(&inode) {
+            match self.content_of(&inode, room) {
                 Ok(data) if self.wanted == Wanted::Keep || inode.kind == FileKind::Symlink => entry.data = data,
                 Ok(_) => {}
                 Err(why) => entry.error = Some(why),
             }
         }
-        (entry, None)
+        None
     }
 
-    fn content_of(&mut self, inode: &Inode) -> Result<Vec<u8>, String> {
-        if inode.bytes > FILE_BYTES_MAX {
-            let (mib, most_mib) = (inode.bytes >> 20, FILE_BYTES_MAX >> 20);
-            return Err(FileError::TooLarge { mib, most_mib }.to_string());
-        }
-        // Reading takes time, so that it counts whether the content is kept or not.
-        self.room.take_content(inode.bytes, Wanted::Keep).map_err(|why| why.to_string())?;
-        content(&mut self.from, inode).map_err(|wrong| wrong.to_string())
+    fn hold(&mut self, inode: Inode, room: &mut Room) -> Result<Vec<u8>, String> {
+        self.content_of(&inode, room)
     }
 
-    /// Appends the names of a directory to `pending`, the last one first. Returns which were left out.
-    fn list(&mut self, dir: &TreeEntry, inode: &Inode, pending: &mut Vec<(Vec<u8>, u64)>) -> Vec<String> {
-        let first = pending.len();
-        let mut left_out = dir.missing.clone();
-        let held = match self.content_of(inode) {
-            Ok(held) => held,
-            Err(why) => return vec![format!("{why}: no name of it is known")],
-        };
-        let mut found = Vec::new();
+    fn names(&mut self, held: Vec<u8>, name: &mut dyn FnMut(&[u8], u64) -> bool) -> Vec<String> {
+        let mut damaged = Vec::new();
         for block in held.chunks(BLOCK_BYTES as usize) {
             match names(block) {
-                Ok(names) => found.extend(names),
-                Err(Wrong { what, .. }) => left_out.push(format!("{what}: other names may be missing")),
+                Ok(found) => {
+                    let mut found = found.into_iter().filter(|found| found.name != b"." && found.name != b"..");
+                    if !found.all(|found| name(&found.name, found.number)) {
+                        break;
+                    }
+                }
+                Err(Wrong { what, .. }) => damaged.push(what),
             }
         }
-        let mut names = Names::new(&mut self.room, &dir.path);
-        for name in found.into_iter().filter(|name| name.name != b"." && name.name != b"..") {
-            let Some(left) = self.names_left.checked_sub(1) else {
-                left_out.push("more names than an image of this size can have".to_string());
-                break;
-            };
-            self.names_left = left;
-            if let Some(path) = names.follow(&name.name) {
-                pending.push((path, name.number));
-            }
-        }
-        pending[first..].sort_by(|a, b| b.0.cmp(&a.0));
-        left_out.extend(names.left_out());
-        left_out
+        damaged
     }
 }

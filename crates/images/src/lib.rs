@@ -11,6 +11,7 @@
 //! **Leaves out.** Which file systems there are: `lab` has the table of them, and hands over those to look for. What a mount would
 //! cost: `inspect` asks a simulated board.
 
+mod areas;
 mod crc8;
 pub mod dump;
 pub mod erofs;
@@ -26,6 +27,7 @@ pub mod littlefs;
 pub mod look;
 pub mod lost;
 mod named;
+mod on_chip;
 pub mod part_trees;
 pub mod purposes;
 pub mod recognise;
@@ -36,6 +38,8 @@ pub mod squashfs;
 pub mod tree;
 pub mod ubifs;
 pub mod unrecognised;
+mod walk;
+mod written;
 pub mod yaffs2;
 pub mod zephyr_fcb;
 pub mod zephyr_nvs;
@@ -45,11 +49,10 @@ pub mod zephyr_zms;
 pub use dump::parts_of_file;
 use ffslab_rawblock::little_endian;
 pub use file::{ImageError, ImageSpec};
-pub use format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
+pub use format::{BlockLook, BlockOwner, BlockReader, Evidence, Given, ImageFormat, ImageFs, Layout};
 pub use part_trees::{read_trees, PartTree};
 pub use recognise::part::Part;
 pub use recognise::parts::{only_part_of_file, Wanted};
-pub use recognise::{Given, Layout};
 pub use scan::{scan, Scanned};
 pub use tree::{Tree, TreeEntry};
 pub use unrecognised::Unrecognised;

@@ -1,9 +1,9 @@
 //! A partition looked into: its bytes as they stand, block by block, beside the files that a mounted copy has.
 
+use crate::format::Layout;
 use crate::lost::{find, hits, Lost};
-use crate::recognise::Layout;
 use crate::scan::{scan, Scanned};
-use crate::tree::{tree_of, Content, Tree};
+use crate::tree::{Content, Tree};
 
 /// What was found in a partition.
 pub struct Look {
@@ -20,7 +20,7 @@ impl Look {
     pub fn at(image: &[u8], layout: &Layout, starts_at_bytes: usize) -> Look {
         let mut scanned = scan(image, layout);
         let mut doubts = layout.doubts.clone();
-        let read = tree_of(image, layout, Content::Check);
+        let read = layout.tree(image, Content::Check);
         let is_read = read.is_ok();
         let mut tree = read.unwrap_or_else(|error| {
             scanned.notes.push(format!("its files cannot be read: {error}"));

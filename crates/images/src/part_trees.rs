@@ -2,12 +2,11 @@
 
 use crate::dump::Dump;
 use crate::file::ImageError;
-use crate::format::ImageFs;
+use crate::format::{ImageFs, Layout};
 use crate::recognise::part::Part;
 use crate::recognise::parts::Wanted;
-use crate::recognise::Layout;
 use crate::scan::damage_of;
-use crate::tree::{tree_of, Content, Tree, TreeError};
+use crate::tree::{Content, Tree, TreeError};
 use crate::unrecognised::Unrecognised;
 use std::path::Path;
 use thiserror::Error;
@@ -67,7 +66,7 @@ pub fn read_trees(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<V
 fn read_part(image: &[u8], part: &Part, layout: &Layout) -> Result<Tree, Unreadable> {
     let cut = layout.fs.format().cut_off(image, layout);
     let cut = cut.map(|cut| format!("{:#x}: {}", part.place_bytes.start as u64 + cut.offset, cut.what));
-    let read = tree_of(image, layout, Content::Keep);
+    let read = layout.tree(image, Content::Keep);
     let mut tree = read.map_err(|why| Unreadable { why, cut: cut.clone() })?;
     let damage = damage_of(image, layout, part.place_bytes.start);
     tree.notes.extend(layout.doubts.iter().cloned().chain(cut).chain(damage));

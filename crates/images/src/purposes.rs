@@ -1,52 +1,19 @@
 //! For what the pages of an erase block were written: which file, or which structure of the file system itself.
 //!
 //! A format tells of each written block how many bytes stand for whom, still valid or not, and which names it holds
-//! ([`BlockReader`]). [`Purposes`] takes the one with most bytes for the purpose of the block, and makes paths of the names.
+//! ([`Written`]). [`Purposes`] takes the one with most bytes for the purpose of the block, and makes paths of the names.
 
-use crate::format::{BlockLook, ImageFs};
+use crate::format::{BlockLook, BlockReader, ImageFs};
 use crate::lost::history::Name;
 use crate::lost::paths::Paths;
+pub use crate::written::Purpose;
+use crate::written::Written;
 use ffslab_mtd::is_erased;
 use ffslab_text::quoting::quoted;
 use std::collections::BTreeMap;
 
 /// Number of the root directory in JFFS2, UBIFS and YAFFS2 (`JFFS2_ROOT_INO`, `UBIFS_ROOT_INO`, `YAFFS_OBJECTID_ROOT`).
 const ROOT_INO: u32 = 1;
-
-/// For what bytes were written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Purpose {
-    /// The file or directory of this inode: its data, its attributes, names in it.
-    File(u32),
-    /// A structure of the file system, in a word or two.
-    Own(&'static str),
-}
-
-/// What a format finds in an erase block.
-#[derive(Default)]
-pub struct Written {
-    bytes: BTreeMap<Purpose, u64>,
-    names: Vec<Name>,
-}
-
-impl Written {
-    /// Further bytes of this purpose.
-    pub fn adds(&mut self, purpose: Purpose, bytes: u32) {
-        *self.bytes.entry(purpose).or_default() += u64::from(bytes);
-    }
-
-    /// A name of a file.
-    pub fn named(&mut self, name: Name) {
-        self.names.push(name);
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-}
-
-/// Tells what stands in a written block.
-pub type BlockReader = Box<dyn Fn(&BlockLook<'_>, &mut Written)>;
 
 /// The purposes of the blocks of one file system, and all names that were seen.
 pub struct Purposes {

@@ -5,18 +5,13 @@ pub(crate) mod room;
 
 pub(crate) use error::FileError;
 pub use error::TreeError;
+pub use room::Content;
 
-use crate::file::put;
-use crate::recognise::Layout;
-use ffslab_flash::{Chip, Geometry, Rules, Timing};
+use ffslab_flash::Geometry;
 use ffslab_fs::{BlockSpace, Errno, FileKind, FileSystem, Ino, PAGE_BYTES};
-use ffslab_mtd::{Driver, Mtd};
-use ffslab_sim::{Sim, SimConfig};
 use room::{Names, Room};
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::path::Path;
 
 /// Describes an image that ends before its content is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,14 +29,6 @@ pub struct OnChip<'i> {
     /// Number of bytes that can be read from `pages`.
     pub bytes: u64,
     pub oob: bool,
-}
-
-/// What to do with the content of files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    Keep,
-    /// The content is read, so that errors are found, but not kept.
-    Check,
 }
 
 /// A file, directory or other object under one of its names.
@@ -80,70 +67,9 @@ pub struct Tree {
     pub space: Vec<BlockSpace>,
 }
 
-/// Reads the files of an image of this layout.
-pub fn tree_of(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
-    layout.fs.format().read(image, layout, content)
-}
-
 /// Reads the files of a mounted file system.
 pub fn tree_in(fs: &mut dyn FileSystem, content: Content, notes: Vec<String>) -> Tree {
     Tree { entries: walk(fs, content), notes, space: fs.block_space() }
-}
-
-/// The image unchanged, on a chip of at least `blocks_min` erase blocks.
-///
-/// Errors: one line; no chip has such a geometry.
-pub fn as_it_is<'i>(image: &'i [u8], layout: &Layout, blocks_min: u32) -> Result<OnChip<'i>, TreeError> {
-    Ok(as_it_is_on(geometry_of(image, layout, blocks_min)?, image, layout))
-}
-
-/// The image unchanged, on a chip of this geometry.
-pub(crate) fn as_it_is_on<'i>(geometry: Geometry, image: &'i [u8], layout: &Layout) -> OnChip<'i> {
-    OnChip { geometry, pages: Box::new(image), bytes: image.len() as u64, oob: layout.oob_bytes > 0 }
-}
-
-/// A chip that holds the image, with one partition over all of it. All its operations take no time, because only the
-/// content is of interest.
-pub fn chip_with(image: &[u8], geometry: Geometry, oob: bool) -> Result<Mtd, TreeError> {
-    // If the image is cut off, its last page may lack the OOB area; that page is left out.
-    let page_bytes = (geometry.page_bytes + if oob { geometry.oob_bytes } else { 0 }) as usize;
-    let whole = if oob { image.len() - image.len() % page_bytes } else { image.len() };
-    chip_from(&mut &image[..whole], whole as u64, geometry, oob)
-}
-
-/// As [`chip_with`], of an image of this layout: without its OOB areas if what stands in them would be taken for marks of bad
-/// blocks.
-pub fn chip_of(image: &[u8], layout: &Layout, geometry: Geometry) -> Result<Mtd, TreeError> {
-    if layout.marks_are_none(image) {
-        let plain = data_areas(image, layout.page_bytes as usize, layout.oob_bytes as usize);
-        return chip_with(&plain, geometry, false);
-    }
-    chip_with(image, geometry, layout.oob_bytes > 0)
-}
-
-/// As [`chip_with`], for an image that is read from `from`.
-pub(crate) fn chip_from(from: &mut dyn Read, bytes: u64, geometry: Geometry, oob: bool) -> Result<Mtd, TreeError> {
-    let timing = Timing { read_ns: 0, program_ns: 0, erase_ns: 0, bus_ps_per_byte: 0 };
-    let rules = Rules { partial_programs_max: u32::MAX, in_order: false };
-    let sim = Sim::new(SimConfig::default());
-    let chip = Chip::new(sim, geometry, timing, rules)?;
-    let mtd = Mtd::of_chip(chip, Driver::default(), 0..geometry.blocks)?;
-    put(&mtd, Path::new("its pages"), from, bytes, oob)?;
-    Ok(mtd)
-}
-
-/// The geometry of the smallest chip that can hold the image and has at least `blocks_min` erase blocks.
-pub fn geometry_of(image: &[u8], layout: &Layout, blocks_min: u32) -> Result<Geometry, TreeError> {
-    let &Layout { page_bytes, block_bytes, .. } = layout;
-    if page_bytes == 0 || block_bytes == 0 || !block_bytes.is_multiple_of(page_bytes) {
-        return Err(TreeError::Blocks { block_bytes, page_bytes });
-    }
-    let blocks = image.len().div_ceil(layout.stored_block_bytes());
-    let blocks = u32::try_from(blocks).unwrap_or(u32::MAX).max(blocks_min);
-    let geometry =
-        Geometry { page_bytes, oob_bytes: layout.chip_oob_bytes(), pages_per_block: block_bytes / page_bytes, blocks };
-    geometry.check()?;
-    Ok(geometry)
 }
 
 /// Reads the root and everything below it.
@@ -169,30 +95,6 @@ fn walk(fs: &mut dyn FileSystem, content: Content) -> Vec<TreeEntry> {
         entries.push(entry);
     }
     entries
-}
-
-/// The page data of an image, without the OOB areas.
-pub(crate) fn data_areas(image: &[u8], page_bytes: usize, oob_bytes: usize) -> Cow<'_, [u8]> {
-    if oob_bytes == 0 {
-        return Cow::Borrowed(image);
-    }
-    let pages = image.chunks(page_bytes + oob_bytes);
-    let mut data = Vec::with_capacity(pages.len() * page_bytes);
-    pages.for_each(|page| data.extend_from_slice(&page[..page_bytes.min(page.len())]));
-    data.into()
-}
-
-/// The page data of each erase block, one block at a time, because a copy of all of them might not fit in memory.
-/// `block_bytes` is a multiple of `page_bytes`.
-pub(crate) fn block_data(
-    image: &[u8],
-    page_bytes: u32,
-    oob_bytes: u32,
-    block_bytes: u32,
-) -> impl Iterator<Item = Cow<'_, [u8]>> {
-    let (page, oob) = (page_bytes as usize, oob_bytes as usize);
-    let stored_bytes = (block_bytes / page_bytes).max(1) as usize * (page + oob);
-    image.chunks(stored_bytes).map(move |block| data_areas(block, page, oob))
 }
 
 impl TreeEntry {

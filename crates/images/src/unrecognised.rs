@@ -97,3 +97,12 @@ impl From<Unrecognised> for String {
         error.to_string()
     }
 }
+
+/// Lists the sizes, in KiB, as "32, 64 or 128".
+pub(crate) fn either(bytes: &[u32]) -> String {
+    let kib: Vec<String> = bytes.iter().map(|bytes| (bytes >> 10).to_string()).collect();
+    match kib.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => kib.join(""),
+    }
+}

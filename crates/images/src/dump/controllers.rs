@@ -3,7 +3,8 @@
 
 use super::plain::Plain;
 use super::{across, ecc};
-use crate::recognise::{Given, Layout, PAGES_BYTES};
+use crate::format::{Given, Layout};
+use crate::recognise::PAGES_BYTES;
 use ffslab_ecc::{Report, Scheme};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -3,7 +3,7 @@
 //! Known is the Hamming code of software and simple controllers, 3 B for each 256 B, in both orders of its bytes, in one piece anywhere
 //! in the OOB area or in a piece for each 512 B of the page.
 
-use crate::recognise::Layout;
+use crate::format::Layout;
 use ffslab_flash::hamming::{self, Checked, CODE_BYTES, STEP_BYTES};
 use ffslab_mtd::is_erased;
 use ffslab_yaffs2::probe::PageKind;

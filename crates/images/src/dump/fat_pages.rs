@@ -2,9 +2,10 @@
 //! but it has two equal tables, and the mark of a bad block is erased in the OOB areas of good ones.
 
 use super::plain::Plain;
-use crate::recognise::{strides, Given};
+use crate::areas::data_areas;
+use crate::format::Given;
+use crate::recognise::strides;
 use crate::rtems_volumes::fat;
-use crate::tree::data_areas;
 use ffslab_mtd::is_erased;
 
 /// So many pages with a mark and data show that there is one; fewer may be chance.

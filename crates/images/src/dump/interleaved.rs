@@ -2,8 +2,8 @@
 //! large pages are and how far blocks stand apart; which pieces they are made of, the check sums of its volume table and of nodes.
 
 use super::plain::Plain;
+use crate::areas::data_areas;
 use crate::recognise::{OOBS_BYTES_GIVEN, PAGES_BYTES};
-use crate::tree::data_areas;
 use crate::ubifs::headers;
 
 const PIECES_BYTES: [usize; 3] = [512, 1024, 2048];

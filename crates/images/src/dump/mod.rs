@@ -13,11 +13,11 @@ mod yaffs2;
 pub use interleaved::Pieces;
 
 use crate::file::{hold_file, ImageError};
-use crate::format::ImageFs;
+use crate::format::{Given, ImageFs};
 use crate::held::Held;
 use crate::recognise::part::Part;
 use crate::recognise::parts::{self, Wanted};
-use crate::recognise::{recognise, Given};
+use crate::recognise::recognise;
 use crate::ubifs;
 use crate::unrecognised::Unrecognised;
 use controllers::Coded;

@@ -6,12 +6,12 @@ mod purposes;
 mod recognise;
 mod scan;
 
-use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
+use crate::areas::{block_data, data_areas};
+use crate::format::{BlockLook, BlockOwner, BlockReader, Evidence, Given, ImageFormat, ImageFs, Layout};
 use crate::lost::history::History;
-use crate::purposes::BlockReader;
-use crate::recognise::{Given, Layout};
+use crate::on_chip::chip_of;
 use crate::scan::Scanned;
-use crate::tree::{self, Content, CutOff, OnChip, Tree, TreeError};
+use crate::tree::{tree_in, Content, CutOff, OnChip, Tree, TreeError};
 use ffslab_jffs2::probe::{self, Misfit};
 use ffslab_jffs2::{Endian, Jffs2, Options};
 use ffslab_mtd::is_erased;
@@ -86,7 +86,7 @@ impl ImageFormat for InImages {
     }
 
     fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, TreeError> {
-        tree::as_it_is(image, layout, BLOCKS_MIN)
+        layout.as_it_is(image, BLOCKS_MIN)
     }
 }
 
@@ -100,7 +100,7 @@ fn cut_off(image: &[u8], layout: &Layout) -> Option<CutOff> {
         return Some(CutOff { offset: (image.len() - rest) as u64, what });
     }
     let start = image.len() - image.len() % layout.stored_block_bytes();
-    let block = tree::data_areas(&image[start..], page_bytes as usize, oob_bytes as usize);
+    let block = data_areas(&image[start..], page_bytes as usize, oob_bytes as usize);
     let at = probe::cut_off(layout.endian?, &block)?;
     let offset = start + at / page_bytes as usize * layout.stride_bytes() + at % page_bytes as usize;
     let what = "the image is cut off in this node: it and what stood behind it are missing".to_string();
@@ -114,15 +114,15 @@ const BLOCKS_MIN: u32 = 5;
 
 fn read(image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
     let &Layout { page_bytes, oob_bytes, block_bytes, .. } = layout;
-    let geometry = tree::geometry_of(image, layout, BLOCKS_MIN)?;
+    let geometry = layout.geometry(image, BLOCKS_MIN)?;
     let endian = layout.endian.unwrap_or_default();
-    let blocks_of = |block_bytes| tree::block_data(image, page_bytes, oob_bytes, block_bytes);
+    let blocks_of = |block_bytes| block_data(image, page_bytes, oob_bytes, block_bytes);
     let misfit = |block_bytes| probe::misfit(endian, blocks_of(block_bytes), block_bytes);
     let note = misfit_note(misfit, page_bytes, block_bytes);
-    let mtd = tree::chip_of(image, layout, geometry)?;
+    let mtd = chip_of(image, layout, geometry)?;
     let settings = Options { endian, ..Options::default() };
     let mut fs = Jffs2::mount(mtd, settings).map_err(TreeError::refused)?;
-    Ok(tree::tree_in(&mut fs, content, note.into_iter().collect()))
+    Ok(tree_in(&mut fs, content, note.into_iter().collect()))
 }
 
 /// A warning about erase blocks of the wrong size, with the right one if there is one.

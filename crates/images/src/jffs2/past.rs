@@ -4,8 +4,8 @@
 //! (`fs/jffs2/write.c`); garbage collection gives what it moves a new version, or copies it unchanged (`fs/jffs2/gc.c`). Entries of
 //! a directory count with its own versions, and one without an inode deletes a name.
 
+use crate::format::Layout;
 use crate::lost::history::{Fetch, History, Missing, Name, Past, Piece, Rest, Step};
-use crate::recognise::Layout;
 use ffslab_fs::{FileKind, PAGE_BYTES};
 use ffslab_jffs2::probe::nodes::{self, Found};
 use ffslab_jffs2::{Endian, RawDirent, RawInode};

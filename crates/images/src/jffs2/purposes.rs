@@ -1,8 +1,8 @@
 //! For which inodes the nodes of an erase block were written.
 
-use crate::format::BlockLook;
+use crate::format::{BlockLook, BlockReader};
 use crate::lost::history::Name;
-use crate::purposes::{BlockReader, Purpose, Written};
+use crate::written::{Purpose, Written};
 use ffslab_jffs2::probe::{self, nodes, nodes::Found};
 use ffslab_jffs2::Endian;
 

@@ -1,8 +1,8 @@
 //! JFFS2: its nodes are found anywhere, and are whole where the sizes of pages and OOB areas are right.
 
-use crate::format::ImageFs;
-use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
-use crate::tree::{self, data_areas};
+use crate::areas::{block_data, data_areas};
+use crate::format::{Given, ImageFs, Layout};
+use crate::recognise::{gcd, said, strides, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
 use ffslab_jffs2::probe::nodes::{self, Found, Place};
 use ffslab_jffs2::probe::{self, Misfit};
 use ffslab_jffs2::Endian;
@@ -147,7 +147,7 @@ fn walk(endian: Endian, image: &[u8], first: usize, sizes_bytes: (u32, u32), eac
 /// Size of the erase blocks and how it is known. Clean markers stand at the start of blocks; else a size suits if no node
 /// crosses the end of a block, and the smallest that does is the likeliest if nodes do cross the ends of half of it.
 fn block_bytes_of(endian: Endian, image: &[u8], page_bytes: u32, oob_bytes: u32) -> (u32, String) {
-    let blocks_of = |size: u32| tree::block_data(image, page_bytes, oob_bytes, size);
+    let blocks_of = |size: u32| block_data(image, page_bytes, oob_bytes, size);
     let mut markers = 0;
     let mut apart = 0;
     for (number, data) in blocks_of(BLOCK_BYTES_MOST).enumerate() {

@@ -1,7 +1,7 @@
 //! Images of JFFS2, read as they stand, node by node.
 
 use super::obsolete::Marks;
-use crate::recognise::Layout;
+use crate::format::Layout;
 use crate::scan::{Hit, Scanned};
 use ffslab_jffs2::probe::nodes::{self, Found};
 use ffslab_jffs2::Endian;

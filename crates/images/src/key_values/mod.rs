@@ -8,7 +8,7 @@ pub mod facts;
 
 pub use facts::{KeyFacts, KeyState};
 
-use crate::recognise::{Given, Layout};
+use crate::format::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::room::Room;
 use crate::tree::{Content, CutOff, Tree, TreeEntry};

@@ -6,8 +6,8 @@ mod pair;
 mod version1;
 mod walk;
 
-use crate::format::{Evidence, ImageFormat, ImageFs};
-use crate::recognise::{Given, Layout, PAGES_BYTES};
+use crate::format::{Evidence, Given, ImageFormat, ImageFs, Layout};
+use crate::recognise::PAGES_BYTES;
 use crate::scan::Scanned;
 use crate::tree::room::{Names, Room};
 use crate::tree::{Content, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};

@@ -3,7 +3,7 @@
 
 use super::log::{Entry, Held, Log, NameOf, Superblock};
 use super::pair::Pair;
-use crate::recognise::Layout;
+use crate::format::Layout;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -7,8 +7,9 @@
 //! missing since the oldest of the bytes that it is made of.
 
 use super::history::{Missing, Past, Piece, Rest, Step};
-use super::State;
 use crate::tree::FILE_BYTES_MAX;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -16,6 +17,18 @@ use std::ops::Range;
 const PAGE_BYTES: u64 = 4096;
 /// At most so many versions of a file are looked at.
 const LOOKED_AT_MAX: usize = 64;
+
+/// How much of a file is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// All bytes are there, and nothing that was written between the first and the last of them is missing.
+    Whole,
+    /// All bytes are there, but some may be older than the others: a later version of them may have been erased.
+    Doubtful,
+    /// Bytes are missing.
+    Partial,
+}
 
 /// A state that a file had, or may have had.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use super::history::{History, Past};
 use super::paths::Paths;
-use crate::recognise::Layout;
+use crate::format::Layout;
 use crate::scan::{Damage, Hit};
-use crate::tree::{tree_of, Content, Tree};
+use crate::tree::{Content, Tree};
 use ffslab_text::quoting::as_text;
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub fn complete(damage: &mut [Damage], image: &[u8], layout: &Layout, tree: Opti
             of_it.iter_mut().map(|damage| &mut **damage).collect(),
             image,
             &layout,
-            tree_of(image, &layout, Content::Check).ok().as_ref(),
+            layout.tree(image, Content::Check).ok().as_ref(),
         );
         let paths = of_it.into_iter().filter_map(|damage| damage.hits.as_mut()?.path.as_mut());
         paths.for_each(|path| *path = format!("{}/{path}", as_text(&folder)));

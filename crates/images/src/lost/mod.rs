@@ -11,13 +11,13 @@ pub(crate) mod paths;
 
 use crate::dump::Dump;
 use crate::file::ImageError;
-use crate::format::ImageFs;
+use crate::format::{ImageFs, Layout};
 use crate::recognise::part::Part;
 use crate::recognise::parts::Wanted;
-use crate::recognise::Layout;
 use crate::tree::room::Room;
-use crate::tree::{tree_of, Content, Tree};
+use crate::tree::{Content, Tree};
 use crate::unrecognised::Unrecognised;
+pub use content::State;
 use content::{Repeat, Version};
 use ffslab_fs::FileKind;
 use ffslab_text::quoting::{as_text, quoted};
@@ -32,18 +32,6 @@ use std::path::Path;
 const VERSIONS_MAX: usize = 8;
 /// Of a smaller image content may take so much memory nevertheless.
 const PAGES_BYTES_MIN: u64 = 8 << 20;
-
-/// How much of a file is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// All bytes are there, and nothing that was written between the first and the last of them is missing.
-    Whole,
-    /// All bytes are there, but some may be older than the others: a later version of them may have been erased.
-    Doubtful,
-    /// Bytes are missing.
-    Partial,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -109,7 +97,7 @@ pub fn find(image: &[u8], layout: &Layout, tree: Option<&Tree>, keep: Content) -
     }
     let mut lost = Lost::default();
     for (folder, layout) in volumes {
-        let tree = tree_of(image, &layout, Content::Check).ok();
+        let tree = layout.tree(image, Content::Check).ok();
         let found = find_in_one(image, &layout, tree.as_ref(), keep, &mut room);
         lost.files.extend(found.files.into_iter().map(|file| file.below(&folder)));
         lost.notes.extend(found.notes.into_iter().map(|note| format!("volume {}: {note}", quoted(&folder))));
@@ -176,7 +164,7 @@ pub fn read_lost(path: &Path, wanted: &Wanted, formats: &[ImageFs]) -> Result<Ve
         let lost = match part.layout.clone().and_then(Layout::whole) {
             Ok(layout) => {
                 let image = &image[part.place_bytes.clone()];
-                Some(find(image, &layout, tree_of(image, &layout, Content::Check).ok().as_ref(), Content::Keep))
+                Some(find(image, &layout, layout.tree(image, Content::Check).ok().as_ref(), Content::Keep))
             }
             Err(why) if is_one => return Err(refused(why)),
             Err(_) => None,

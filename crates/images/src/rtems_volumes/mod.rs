@@ -1,13 +1,13 @@
 //! Images of volumes that RTEMS mounts: FAT, which its DOSFS driver reads, and RFS.
 
+pub(crate) mod mounted;
 mod scan;
 mod tree;
 
+pub use mounted::{path_in_system, Mounted};
 pub(crate) use tree::fat;
-pub use tree::{path_in_system, Mounted};
 
-use crate::format::{Evidence, ImageFormat, ImageFs};
-use crate::recognise::{Given, Layout};
+use crate::format::{Evidence, Given, ImageFormat, ImageFs, Layout};
 use crate::scan::Scanned;
 use crate::tree::{Content, Tree, TreeError};
 use ffslab_block::DeviceProfile;

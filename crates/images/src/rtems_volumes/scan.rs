@@ -1,6 +1,6 @@
 //! FAT and RFS volumes, read as they stand: superblock, what is in use in each area, and what contradicts itself.
 
-use crate::recognise::Layout;
+use crate::format::Layout;
 use crate::scan::Scanned;
 use ffslab_rtems::dosfs::{BootSector, FatType};
 use ffslab_rtems::rfs;

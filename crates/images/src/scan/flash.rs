@@ -1,7 +1,7 @@
 //! What all images of raw flash have in common: bad blocks, and an end within a block.
 
 use super::{BlockFacts, Scanned};
-use crate::recognise::Layout;
+use crate::format::Layout;
 
 pub fn begin(image: &[u8], layout: &Layout) -> Scanned {
     let marks_are_none = layout.marks_are_none(image);

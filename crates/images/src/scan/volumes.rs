@@ -1,7 +1,7 @@
 //! What all volumes of block devices have in common: they have areas instead of erase blocks.
 
 use super::{BlockFacts, Scanned};
-use crate::recognise::Layout;
+use crate::format::Layout;
 
 /// The areas of a volume, of which nothing is known yet.
 pub fn begin(layout: &Layout) -> Scanned {

@@ -7,8 +7,7 @@
 
 mod pages;
 
-use crate::format::{Evidence, ImageFormat, ImageFs};
-use crate::recognise::{Given, Layout};
+use crate::format::{Evidence, Given, ImageFormat, ImageFs, Layout};
 use crate::scan::Scanned;
 use crate::tree::room::{Names, Room};
 use crate::tree::{Content, CutOff, Tree, TreeEntry, TreeError};

@@ -7,8 +7,7 @@
 mod tables;
 mod walk;
 
-use crate::format::{Evidence, ImageFormat, ImageFs};
-use crate::recognise::{Given, Layout};
+use crate::format::{Evidence, Given, ImageFormat, ImageFs, Layout};
 use crate::scan::Scanned;
 use crate::tree::{Content, CutOff, Tree, TreeError};
 use ffslab_squashfs::{other_version, Superblock, MAGIC};

@@ -1,6 +1,6 @@
 //! How much memory a walk through an image may take, and which names of a directory it follows.
 
-use super::{Content, FileError};
+use super::error::FileError;
 use ffslab_text::quoting::quoted;
 use std::collections::BTreeSet;
 
@@ -13,6 +13,14 @@ const CONTENT_PER_IMAGE: u64 = 4;
 const PATHS_BYTES_MAX: usize = 128 << 20;
 /// At most so many of the names that are left out of a directory are reported. More are counted.
 const NAMED_MAX: usize = 8;
+
+/// What to do with the content of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Keep,
+    /// The content is read, so that errors are found, but not kept.
+    Check,
+}
 
 /// Memory that a tree may still take.
 pub struct Room {

@@ -16,12 +16,10 @@ pub(crate) use scan::all_volumes;
 pub use shipped::shipped;
 pub use tree::ubi_options;
 
-use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
+use crate::format::{BlockLook, BlockOwner, BlockReader, Evidence, Given, ImageFormat, ImageFs, Layout};
 use crate::lost::history::History;
-use crate::purposes::BlockReader;
-use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
-use crate::tree::{as_it_is_on, Content, CutOff, OnChip, Tree, TreeError};
+use crate::tree::{Content, CutOff, OnChip, Tree, TreeError};
 
 /// How they are recognised, read and explained.
 pub struct InImages;
@@ -100,7 +98,7 @@ impl ImageFormat for InImages {
         let (ubi, volume, geometry) = tree::attach(image, layout)?;
         drop(volume);
         ubi.detach();
-        Ok(as_it_is_on(geometry, image, layout))
+        Ok(layout.as_it_is_on(geometry, image))
     }
 }
 

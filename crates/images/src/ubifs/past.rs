@@ -5,8 +5,8 @@
 //! when. All erase blocks are looked at: UBI may not have erased yet what a LEB stood in before.
 
 use super::scan::{self, leb_data, volumes_of};
+use crate::format::Layout;
 use crate::lost::history::{Fetch, History, Missing, Name, Past, Piece, Rest, Step};
-use crate::recognise::Layout;
 use ffslab_fs::FileKind;
 use ffslab_ubi::probe::Leb;
 use ffslab_ubifs::probe::records::{self, Expander, InodeRecord, Record, DATA_BLOCK_BYTES};

@@ -1,8 +1,8 @@
 //! For what the LEB in an erase block was written: a structure of UBI or UBIFS, or the files of its data nodes.
 
-use crate::format::BlockLook;
+use crate::format::{BlockLook, BlockReader};
 use crate::lost::history::Name;
-use crate::purposes::{BlockReader, Purpose, Written};
+use crate::written::{Purpose, Written};
 use ffslab_mtd::is_erased;
 use ffslab_ubifs::probe::records::{self, Record};
 use ffslab_ubifs::probe::walk;

@@ -2,8 +2,8 @@
 
 use super::scan;
 use super::tree::{NODE_MAGIC, OFFSETS_OF_NOR};
-use crate::format::ImageFs;
-use crate::recognise::{gcd, said, strides, Given, Layout, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
+use crate::format::{Given, ImageFs, Layout};
+use crate::recognise::{gcd, said, strides, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
 use ffslab_text::quoting::quoted;
 use std::borrow::Cow;
 use std::collections::BTreeSet;

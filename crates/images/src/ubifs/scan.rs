@@ -1,7 +1,7 @@
 //! Images of UBI with UBIFS, read as they stand: headers, volume table, superblock, nodes.
 
 use super::fastmap;
-use crate::recognise::Layout;
+use crate::format::Layout;
 use crate::scan::{Hit, Scanned};
 use ffslab_mtd::is_erased;
 use ffslab_ubi::probe::Leb;

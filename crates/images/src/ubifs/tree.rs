@@ -1,7 +1,8 @@
 //! Images of UBI whose volume holds UBIFS: attached with the places that their headers name, then mounted and walked.
 
-use crate::recognise::Layout;
-use crate::tree::{chip_of, geometry_of, tree_in, Content, Tree, TreeError};
+use crate::format::Layout;
+use crate::on_chip::chip_of;
+use crate::tree::{tree_in, Content, Tree, TreeError};
 use ffslab_flash::{Geometry, NorFlash};
 use ffslab_mtd::Mtd;
 use ffslab_sim::{Sim, SimConfig};
@@ -60,7 +61,7 @@ pub fn attach_all(image: &[u8], layout: &Layout) -> Result<(Ubi, Geometry), Tree
             blocks: layout.blocks.max(BLOCKS_MIN),
         }
     } else {
-        geometry_of(image, layout, BLOCKS_MIN)?
+        layout.geometry(image, BLOCKS_MIN)?
     };
     let mut lebs_before = 0;
     loop {

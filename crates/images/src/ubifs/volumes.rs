@@ -4,7 +4,7 @@
 use super::nodes::{self, Lebs};
 use super::scan::{self, is_wanted, without_table};
 use super::tree::{attach_all, read_volume, wanted_lebs, OFFSETS_OF_NOR};
-use crate::recognise::Layout;
+use crate::format::Layout;
 use crate::tree::room::Room;
 use crate::tree::{Content, Tree, TreeEntry, TreeError, FILE_BYTES_MAX};
 use crate::{erofs, squashfs};

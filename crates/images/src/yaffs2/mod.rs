@@ -6,10 +6,8 @@ mod recognise;
 mod scan;
 mod tree;
 
-use crate::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
+use crate::format::{BlockLook, BlockOwner, BlockReader, Evidence, Given, ImageFormat, ImageFs, Layout};
 use crate::lost::history::History;
-use crate::purposes::BlockReader;
-use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{Content, CutOff, OnChip, Tree, TreeError};
 use ffslab_mtd::is_erased;

@@ -4,8 +4,8 @@
 //! that programs cannot see when it is deleted, by a header (`yaffs_guts.c`, `yaffs_unlink_worker`); its number may be given to
 //! another object later. Data have no check sums: what is found is what the pages hold.
 
+use crate::format::Layout;
 use crate::lost::history::{Fetch, History, Missing, Name, Past, Piece, Rest, Step};
-use crate::recognise::Layout;
 use ffslab_fs::FileKind;
 use ffslab_yaffs2::probe::{self, PageKind, PageTags};
 use ffslab_yaffs2::{Header, DELETED_ID, ROOT_ID, UNLINKED_ID};

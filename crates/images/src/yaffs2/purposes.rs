@@ -1,8 +1,8 @@
 //! For which objects the pages of an erase block were written.
 
-use crate::format::BlockLook;
+use crate::format::{BlockLook, BlockReader};
 use crate::lost::history::Name;
-use crate::purposes::{BlockReader, Purpose, Written};
+use crate::written::{Purpose, Written};
 use ffslab_fs::FileKind;
 use ffslab_yaffs2::probe::{self, Known, Layout, PageKind};
 use ffslab_yaffs2::{DELETED_ID, UNLINKED_ID};

@@ -1,7 +1,8 @@
 //! YAFFS2: object headers whose tags suit them are found with the right sizes only.
 
-use crate::format::ImageFs;
-use crate::recognise::{either, said, Given, Layout};
+use crate::format::{Given, ImageFs, Layout};
+use crate::recognise::said;
+use crate::unrecognised::either;
 use ffslab_yaffs2::probe::{self, Known};
 
 fn pages_of(fs: ImageFs, image: &[u8], given: &Given) -> Option<probe::Layout> {

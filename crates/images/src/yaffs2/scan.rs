@@ -1,6 +1,6 @@
 //! Images of YAFFS2, read as they stand, page by page.
 
-use crate::recognise::Layout;
+use crate::format::Layout;
 use crate::scan::{Hit, Scanned};
 use ffslab_yaffs2::probe::{Claims, PageKind};
 use std::collections::BTreeMap;

@@ -1,7 +1,8 @@
 //! YAFFS2 images: laid out anew as the simulated driver expects them, then mounted and walked.
 
-use crate::recognise;
-use crate::tree::{chip_from, tree_in, Content, Tree, TreeError};
+use crate::format;
+use crate::on_chip::chip_from;
+use crate::tree::{tree_in, Content, Tree, TreeError};
 use ffslab_flash::{Geometry, GeometryError};
 use ffslab_yaffs2::probe::Layout;
 use ffslab_yaffs2::{Options, Yaffs2};
@@ -21,7 +22,7 @@ pub const SPARE_BLOCKS: u32 = 9;
 /// Errors: no chip has such a geometry.
 pub fn laid_out<'i>(
     image: &'i [u8],
-    layout: &recognise::Layout,
+    layout: &format::Layout,
     pages: &Layout,
     spare_blocks: u32,
 ) -> Result<(Geometry, Anew<'i>), GeometryError> {
@@ -35,7 +36,7 @@ pub fn laid_out<'i>(
     Ok((geometry, Anew::new(image, *pages, geometry)))
 }
 
-pub fn read(image: &[u8], layout: &recognise::Layout, content: Content) -> Result<Tree, TreeError> {
+pub fn read(image: &[u8], layout: &format::Layout, content: Content) -> Result<Tree, TreeError> {
     let found = layout.yaffs2.ok_or(TreeError::NoTags)?;
     let (geometry, mut anew) = laid_out(image, layout, &found, SPARE_BLOCKS)?;
     let bytes = anew.left_bytes();

@@ -10,9 +10,8 @@ mod geometry;
 mod sector;
 mod store;
 
-use crate::format::{Evidence, ImageFormat, ImageFs};
+use crate::format::{Evidence, Given, ImageFormat, ImageFs, Layout};
 use crate::key_values::{self, is_possible, layout};
-use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{Content, CutOff, Tree, TreeError};
 use sector::{Close, Geometry};
