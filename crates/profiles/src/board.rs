@@ -3,37 +3,17 @@
 use crate::build_of_kernel::{BeginTable, BuildTable};
 use crate::constant::{ns_of_us, Amount, Sourced};
 use crate::cpu;
-use crate::driver::{ControllerBus, DriverTable, SimulatedChipTable};
+use crate::driver::{ControllerBus, DriverCosts, DriverTable, SimulatedChipTable};
 use crate::ecc_name::EccName;
+use crate::error::ProfileError;
 use crate::loader::LoaderTable;
+use crate::nand_wait::NandWaitName;
+use crate::part::Part;
 use crate::program::ProgramTable;
 use crate::spi::SpiTable;
 use ffslab_mtd::{Code, Ecc};
-use ffslab_sim::NandWait;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// What a task does while the chip works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum NandWaitName {
-    /// It holds the CPU.
-    Busy,
-    /// It holds the CPU, but asks with each poll of a program or an erase whether another task shall run (`cond_resched`, as in
-    /// `omap_wait` of `drivers/mtd/nand/omap2.c`).
-    Resched,
-    /// It sleeps; other tasks run.
-    Sleep,
-}
-
-impl From<NandWaitName> for NandWait {
-    fn from(name: NandWaitName) -> NandWait {
-        match name {
-            NandWaitName::Busy | NandWaitName::Resched => NandWait::Busy,
-            NandWaitName::Sleep => NandWait::Sleep,
-        }
-    }
-}
+use serde::Deserialize;
 
 /// `profiles/boards/*.toml`: a part on a board.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -125,6 +105,14 @@ impl Board {
             strength_bits: self.ecc_strength_bits.as_ref()?.value,
         };
         Some(Ecc { engine: self.ecc.as_ref()?.value.engine(), code })
+    }
+
+    /// What its driver takes of each operation, with the board's own part.
+    ///
+    /// Errors: a total is less than the time of chip and bus.
+    pub(crate) fn driver_costs(&self, part: &Part, label: &str) -> Result<DriverCosts, ProfileError> {
+        let costs = |driver: &DriverTable| driver.costs(part, &self.part, self.has_bad_block_table(), label);
+        self.driver.as_ref().map_or(Ok(DriverCosts::default()), costs)
     }
 
     /// What the controller makes of the bus of raw NAND.

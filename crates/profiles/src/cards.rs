@@ -1,7 +1,6 @@
 //! The table `[ftl]` of a block device: what stands inside a card, as `ffslab calibrate --flashbench` finds it.
 
-use crate::constant::{Amount, Sourced};
-use crate::rtems::{Picoseconds, Whole};
+use crate::constant::{Amount, Picoseconds, Sourced, Whole};
 use ffslab_sim::units::us_to_ns;
 use schemars::JsonSchema;
 use serde::Deserialize;

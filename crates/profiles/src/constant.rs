@@ -94,3 +94,35 @@ pub(crate) fn ns_of_us(amount: &Option<Sourced<Amount>>) -> u64 {
 pub(crate) fn whole_ns(amount: &Option<Sourced<Amount>>) -> u64 {
     said(amount).map_or(0, |amount| amount.0.round() as u64)
 }
+
+/// A size or a number of things.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(try_from = "f64")]
+pub(crate) struct Whole(pub u64);
+
+impl TryFrom<f64> for Whole {
+    type Error = String;
+    fn try_from(value: f64) -> Result<Whole, String> {
+        if value.fract() == 0.0 && (1.0..=1e6).contains(&value) {
+            Ok(Whole(value as u64))
+        } else {
+            Err(format!("{value} must be a whole number from 1 to 1e6"))
+        }
+    }
+}
+
+/// Nanoseconds in the file, picoseconds here, so that cycles of any clock add up exactly.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(try_from = "f64")]
+pub(crate) struct Picoseconds(pub u64);
+
+impl TryFrom<f64> for Picoseconds {
+    type Error = String;
+    fn try_from(value: f64) -> Result<Picoseconds, String> {
+        if !(0.0..=1e9).contains(&value) {
+            return Err(format!("{value} ns must be from 0 to 1e9"));
+        }
+        // The factor from ns to ps is the same as that from us to ns.
+        Ok(Picoseconds(us_to_ns(value)))
+    }
+}

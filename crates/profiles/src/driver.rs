@@ -1,13 +1,12 @@
 //! The driver's part of a board profile: what an operation takes, as a total that was measured above the driver or as what the
 //! driver adds to chip and bus, and how a board inherits it that has another part.
 
-use crate::board::{Board, NandWaitName};
 use crate::constant::{ns_of_us, Amount, Sourced};
 use crate::driver_keys::{overhead_key, total_key, BUS, OPERATIONS};
 use crate::entries::{Entry, Merged};
 use crate::error::ProfileError;
-use crate::part::Part;
-use crate::part::{part_named, PartKind};
+use crate::nand_wait::NandWaitName;
+use crate::part::{Part, PartKind};
 use ffslab_flash::{Geometry, Timing};
 use ffslab_mtd::{Driver, OpCost};
 use ffslab_sim::units::us_to_ns;
@@ -162,6 +161,49 @@ impl DriverTable {
         }
     }
 
+    /// Subtracts the times of the chip and bus of the board's own part from each total, which leaves the time of the
+    /// driver, and computes the mean power.
+    ///
+    /// Errors: a total is less than the time of chip and bus.
+    pub(crate) fn costs(
+        &self,
+        part: &Part,
+        part_name: &str,
+        has_bad_block_table: bool,
+        label: &str,
+    ) -> Result<DriverCosts, ProfileError> {
+        let d = self;
+        let [read_chip_us, program_chip_us, erase_chip_us] = chip_us(part, has_bad_block_table);
+        type Given<'a> = &'a Option<Sourced<Amount>>;
+        let cost = |key, total: Given<'_>, overhead: Given<'_>, [cpu, memory]: [Given<'_>; 2], chip_us: f64| {
+            let overhead_us = overhead.as_ref().map_or(0.0, |overhead| overhead.value.0);
+            let total_us = total.as_ref().map_or(chip_us + overhead_us, |total| total.value.0);
+            if total.is_some() && part.kind() != PartKind::Nand {
+                return Err(ProfileError::TotalOfBus { file: label.to_string(), key, part: part_name.to_string() });
+            }
+            if total.is_some() && (total_us < chip_us || total_us == 0.0) {
+                let (file, part) = (label.to_string(), part_name.to_string());
+                return Err(ProfileError::FasterThanChip { file, key, total_us, part, chip_us });
+            }
+            // uJ divided by us gives W.
+            let milliwatt = |energy: Given<'_>| match energy {
+                Some(energy) if total_us > 0.0 => energy.value.0 / total_us * 1_000.0,
+                _ => 0.0,
+            };
+            let power = PowerMilliwatt { cpu: milliwatt(cpu), memory: milliwatt(memory) };
+            let overhead_us = if total.is_some() { total_us - chip_us } else { overhead_us };
+            Ok(OpCost { overhead_ns: us_to_ns(overhead_us), power })
+        };
+        let read_uj = [&d.read_cpu_uj, &d.read_memory_uj];
+        let program_uj = [&d.program_cpu_uj, &d.program_memory_uj];
+        let erase_uj = [&d.erase_cpu_uj, &d.erase_memory_uj];
+        Ok(DriverCosts {
+            read: cost("read_us", &d.read_us, &d.read_overhead_us, read_uj, read_chip_us)?,
+            program: cost("program_us", &d.program_us, &d.program_overhead_us, program_uj, program_chip_us)?,
+            erase: cost("erase_us", &d.erase_us, &d.erase_overhead_us, erase_uj, erase_chip_us)?,
+        })
+    }
+
     /// What the controller makes of the bus of raw NAND.
     pub(crate) fn bus(&self) -> ControllerBus {
         let has_totals = [&self.read_us, &self.program_us, &self.erase_us].iter().any(|total| total.is_some());
@@ -179,7 +221,7 @@ impl DriverTable {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DriverCosts {
     pub read: OpCost,
     pub program: OpCost,
@@ -194,46 +236,6 @@ fn chip_us(part: &Part, has_bad_block_table: bool) -> [f64; 3] {
     [read_us, program_us, erase_us + mark_us]
 }
 
-/// Subtracts the times of the chip and bus of the board's own part from each total, which leaves the time of the
-/// driver, and computes the mean power.
-///
-/// Errors: a total is less than the time of chip and bus.
-pub(crate) fn derive_costs(board: &Board, part: &Part, label: &str) -> Result<DriverCosts, ProfileError> {
-    let Some(d) = &board.driver else {
-        let free = OpCost::default();
-        return Ok(DriverCosts { read: free, program: free, erase: free });
-    };
-    let [read_chip_us, program_chip_us, erase_chip_us] = chip_us(part, board.has_bad_block_table());
-    type Given<'a> = &'a Option<Sourced<Amount>>;
-    let cost = |key, total: Given<'_>, overhead: Given<'_>, [cpu, memory]: [Given<'_>; 2], chip_us: f64| {
-        let overhead_us = overhead.as_ref().map_or(0.0, |overhead| overhead.value.0);
-        let total_us = total.as_ref().map_or(chip_us + overhead_us, |total| total.value.0);
-        if total.is_some() && part.kind() != PartKind::Nand {
-            return Err(ProfileError::TotalOfBus { file: label.to_string(), key, part: board.part.clone() });
-        }
-        if total.is_some() && (total_us < chip_us || total_us == 0.0) {
-            let (file, part) = (label.to_string(), board.part.clone());
-            return Err(ProfileError::FasterThanChip { file, key, total_us, part, chip_us });
-        }
-        // uJ divided by us gives W.
-        let milliwatt = |energy: Given<'_>| match energy {
-            Some(energy) if total_us > 0.0 => energy.value.0 / total_us * 1_000.0,
-            _ => 0.0,
-        };
-        let power = PowerMilliwatt { cpu: milliwatt(cpu), memory: milliwatt(memory) };
-        let overhead_us = if total.is_some() { total_us - chip_us } else { overhead_us };
-        Ok(OpCost { overhead_ns: us_to_ns(overhead_us), power })
-    };
-    let read_uj = [&d.read_cpu_uj, &d.read_memory_uj];
-    let program_uj = [&d.program_cpu_uj, &d.program_memory_uj];
-    let erase_uj = [&d.erase_cpu_uj, &d.erase_memory_uj];
-    Ok(DriverCosts {
-        read: cost("read_us", &d.read_us, &d.read_overhead_us, read_uj, read_chip_us)?,
-        program: cost("program_us", &d.program_us, &d.program_overhead_us, program_uj, program_chip_us)?,
-        erase: cost("erase_us", &d.erase_us, &d.erase_overhead_us, erase_uj, erase_chip_us)?,
-    })
-}
-
 /// A base as another file builds on it.
 pub(crate) struct Base<'a> {
     pub merged: &'a Merged,
@@ -242,6 +244,9 @@ pub(crate) struct Base<'a> {
     /// How many times as long the CPU takes here.
     pub times: f64,
 }
+
+/// Reads the part of this name or path, relative to a folder.
+pub(crate) type PartNamed<'a> = dyn Fn(&str, &Path) -> Result<Part, ProfileError> + 'a;
 
 /// What the driver of a board adds to each operation of the chip, in us; `None`: it does not say. `chip_us`: of the board's own part.
 fn overheads_us(of: &Merged, chip_us: [f64; 3]) -> [Option<f64>; 3] {
@@ -265,6 +270,7 @@ pub(crate) fn keep_overheads(
     given: &BTreeMap<String, Entry>,
     folder: &Path,
     base: &Base<'_>,
+    part_named: &PartNamed<'_>,
 ) -> Result<(), ProfileError> {
     let (Some(before), Some(after)) = (base.merged.text("part"), own.text("part")) else { return Ok(()) };
     let changes = ["part", "bad_block_table"].iter().any(|key| given.contains_key(*key)) || base.times != 1.0;

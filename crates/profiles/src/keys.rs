@@ -5,7 +5,7 @@ use crate::board::Board;
 use crate::built_in::Kind;
 use crate::kernel::KernelProfile;
 use crate::part::{ParallelNorFile, PartKind, RawNandFile, SpiNandFile, SpiNorFile};
-use crate::rtems::{BoardFile, DeviceFile};
+use crate::rtems_files::{BoardFile, DeviceFile};
 use schemars::generate::SchemaSettings;
 use schemars::JsonSchema;
 use serde_json::{Map, Value};

@@ -11,7 +11,7 @@ use crate::driver_keys;
 use crate::entries::{factor, Entry, Merged, REFERENCE_BOARD};
 use crate::error::ProfileError;
 use crate::keys::{keys_of, Key};
-use crate::part::PartKind;
+use crate::part::{Part, PartKind};
 use ffslab_text::toml_text::{friendlier, line_of, toml_error, unknown, TomlError};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,6 +55,11 @@ pub(crate) fn merged_for(
     } else {
         Err(ProfileError::Missing { file: merged.file, kind: titled(kind, merged.part_kind), missing })
     }
+}
+
+/// The part of this name or path; a path is relative to `folder`.
+pub(crate) fn part_named(name: &str, folder: &Path) -> Result<Part, ProfileError> {
+    Part::of(&merged(Kind::Part, &find(Kind::Part, name, folder)?)?)
 }
 
 fn with_base(
@@ -124,7 +129,7 @@ fn with_base(
         };
         let base =
             driver::Base { merged: &base, folder: &base_source.folder, name: &name, times: times.unwrap_or(1.0) };
-        driver::keep_overheads(&mut own, &given, &source.folder, &base)?;
+        driver::keep_overheads(&mut own, &given, &source.folder, &base, &part_named)?;
     }
     Ok(own)
 }

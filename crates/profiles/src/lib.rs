@@ -30,15 +30,17 @@ mod keys;
 mod layers;
 mod loader;
 mod names;
+mod nand_wait;
 mod part;
 mod profile;
 mod program;
 mod rtems;
+mod rtems_files;
 mod show;
 mod spi;
 mod template;
 
-pub use board::{Board, NandWaitName};
+pub use board::Board;
 pub use build_of_kernel::with_words;
 pub use built_in::{is_path, kernel_series};
 pub use cards::CardProfile;
@@ -53,6 +55,7 @@ pub use kernel::{
 };
 pub use loader::Loader;
 pub use names::{nearest_names, unknown_profile};
+pub use nand_wait::NandWaitName;
 pub use part::{
     Cell, ChipPower, CommandSet, EccRequired, EccStatus, LongestTimes, NandArray, NandCommands, NorArray, OnDieEcc,
     OobLayout, PageRead, Pairing, ParallelNorPart, Part, PartKind, SpiMode, SpiNandPart, SpiNorPart, SpiRead,

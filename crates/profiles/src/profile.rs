@@ -1,17 +1,17 @@
 //! What an experiment runs on: a board with its part and kernel.
 
-use crate::board::{Board, NandWaitName};
+use crate::board::Board;
 use crate::build_of_kernel::with_words;
 use crate::built_in::{find, is_path, Kind, Text};
 use crate::circumstances::Circumstances;
 use crate::constant::ns_of_us;
-use crate::driver::{derive_costs, DriverCosts, SimulatedChip, SimulatedChipTable};
+use crate::driver::{DriverCosts, SimulatedChip, SimulatedChipTable};
 use crate::error::ProfileError;
 use crate::kernel::{FlashRules, KernelProfile, KERNEL_DEFAULT, LINUX};
-use crate::layers::{has_layers, merged, merged_for};
+use crate::layers::{has_layers, merged, merged_for, part_named};
 use crate::loader::{Loader, LoaderTable};
-use crate::part::Part;
-use crate::part::{part_named, PartKind};
+use crate::nand_wait::NandWaitName;
+use crate::part::{Part, PartKind};
 use crate::program::{ProgramCosts, ProgramTable};
 use crate::spi::{SpiController, SpiTable};
 use ffslab_flash::Timing;
@@ -80,7 +80,7 @@ impl Profile {
         let merged_board = merged(Kind::Board, &source)?;
         let (parsed, driver_of): (Board, _) = (merged_board.read()?, merged_board.driver_of);
         let own_part = part_named(&parsed.part, &source.folder)?;
-        let costs = derive_costs(&parsed, &own_part, &source.label)?;
+        let costs = parsed.driver_costs(&own_part, &source.label)?;
         let (part_name, mut part) = match part {
             Some(name) => (name.to_string(), part_named(name, base_dir)?),
             None => (parsed.part.clone(), own_part),
@@ -164,7 +164,7 @@ impl Profile {
             None => {
                 let source = find(Kind::Board, &self.board_name, base_dir)?;
                 let board: Board = merged_for(Kind::Board, &source, Some(circumstances))?.read()?;
-                let costs = derive_costs(&board, &part_named(&board.part, &source.folder)?, &source.label)?;
+                let costs = board.driver_costs(&part_named(&board.part, &source.folder)?, &source.label)?;
                 if let Some(key) = key {
                     known.insert(key, (board.clone(), costs));
                 }

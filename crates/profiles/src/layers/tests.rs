@@ -1,3 +1,4 @@
+use super::part_named;
 use crate::built_in::BUILT_IN;
 use crate::circumstances::Circumstances;
 use crate::part::PartKind;
@@ -234,7 +235,7 @@ fn paths_in_a_base_hold_from_its_own_folder() {
 }
 
 fn part_kind(name: &str) -> PartKind {
-    crate::part::part_named(name, here()).map_or(PartKind::default(), |part| part.kind())
+    part_named(name, here()).map_or(PartKind::default(), |part| part.kind())
 }
 
 /// What a new file says is what its base says, before and after all comments were removed from its keys.

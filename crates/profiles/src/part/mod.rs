@@ -1,23 +1,22 @@
 //! `profiles/parts/*.toml`: a chip. A file says its `kind`, and each kind has keys of its own; what a driver takes of them are plain
 //! structs ([`NandArray`], [`SpiNandPart`], [`SpiNorPart`], [`ParallelNorPart`]).
 
+mod figures;
 pub(crate) mod kind;
 mod nand;
 mod nor;
 
+pub use figures::{ChipPower, LongestTimes};
 pub use kind::{Cell, EccStatus, OobLayout, Pairing, PartKind, SpiMode};
 pub use nand::{EccRequired, NandArray, NandCommands, OnDieEcc, SpiNandPart, SpiRead};
 pub(crate) use nand::{RawNandFile, SpiNandFile};
 pub use nor::{CommandSet, NorArray, PageRead, ParallelNorPart, SpiNorPart, WriteBuffer};
 pub(crate) use nor::{ParallelNorFile, SpiNorFile};
 
-use crate::built_in::{find, Kind};
-use crate::constant::{said, Amount, Sourced};
+use crate::constant::said;
 use crate::entries::Merged;
 use crate::error::ProfileError;
-use crate::layers::merged;
 use ffslab_flash::{Geometry, Rules, Timing};
-use std::path::Path;
 
 /// A chip of any kind.
 #[derive(Clone, Debug)]
@@ -35,42 +34,6 @@ enum Chip {
     SpiNand(SpiNandPart),
     SpiNor(SpiNorPart),
     ParallelNor(ParallelNorPart),
-}
-
-/// Times at most, where the profile knows them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LongestTimes {
-    pub read_ns: Option<u64>,
-    pub program_ns: Option<u64>,
-    pub erase_ns: Option<u64>,
-}
-
-/// Power of the chip by what it does; `None` where the profile does not say current and voltage.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ChipPower {
-    pub read_milliwatt: Option<f64>,
-    pub program_milliwatt: Option<f64>,
-    pub erase_milliwatt: Option<f64>,
-    pub standby_milliwatt: Option<f64>,
-}
-
-type Given = Option<Sourced<Amount>>;
-
-impl ChipPower {
-    fn of(supply_volt: &Given, [read, program, erase]: [&Given; 3], standby_microampere: &Given) -> ChipPower {
-        let milliwatt = |milliampere: &Given| Some(said(milliampere)?.0 * said(supply_volt)?.0);
-        ChipPower {
-            read_milliwatt: milliwatt(read),
-            program_milliwatt: milliwatt(program),
-            erase_milliwatt: milliwatt(erase),
-            standby_milliwatt: milliwatt(standby_microampere).map(|microwatt| microwatt / 1_000.0),
-        }
-    }
-}
-
-/// The part of this name or path; a path is relative to `folder`.
-pub(crate) fn part_named(name: &str, folder: &Path) -> Result<Part, ProfileError> {
-    Part::of(&merged(Kind::Part, &find(Kind::Part, name, folder)?)?)
 }
 
 impl Part {

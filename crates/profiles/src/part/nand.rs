@@ -1,8 +1,8 @@
 //! NAND: what the files of raw and of SPI NAND parts say, and what stands in both. The second paragraph of a key says what to look
 //! up in a data sheet; `profiles new` writes it beside the key.
 
+use super::figures::{ChipPower, LongestTimes};
 use super::kind::{Cell, EccStatus, OobLayout, Pairing, PartKind, SpiMode};
-use super::{ChipPower, LongestTimes};
 use crate::constant::{ns_of_us, said, Amount, Sourced};
 use ffslab_flash::{Geometry, Rules, Timing};
 use ffslab_sim::units::us_to_ns;

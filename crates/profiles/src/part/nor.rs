@@ -2,9 +2,9 @@
 //! `profiles new` writes it beside the key. All erase blocks of a part are of one size: the smaller ones at the top or bottom of boot
 //! block parts are left out.
 
+use super::figures::{ChipPower, LongestTimes};
 use super::kind::{PartKind, SpiMode};
 use super::nand::{hertz, programs_of, reads_of, SpiRead};
-use super::{ChipPower, LongestTimes};
 use crate::constant::{said, Amount, Sourced};
 use ffslab_sim::units::us_to_ns;
 use schemars::JsonSchema;

@@ -1,7 +1,9 @@
 use super::*;
-use crate::built_in::{Text, BUILT_IN};
+use crate::built_in::{Kind, Text, BUILT_IN};
 use crate::keys::keys_of;
+use crate::layers::part_named;
 use crate::{list, show, Profile, Status};
+use std::path::Path;
 
 fn here() -> &'static Path {
     Path::new("")
