@@ -488,6 +488,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 mod attributes;
+pub(crate) mod checks;
 mod error;
 mod explained;
 mod key_value;
@@ -501,7 +502,7 @@ mod tests;
 mod words;
 
 pub use attributes::{permission_bits, Chmod, Chown, Fallocate, Ftruncate, Readlink, Statfs, Symlink, Utimens};
-pub use error::StepError;
+pub use error::{StepError, UflipError};
 pub use explained::Explained;
 pub use key_value::{Delete, Get, Iterate, KeyOrder, Set};
 pub use many::{path_of_many, CreateMany, ReadMany, StatMany, UnlinkMany};

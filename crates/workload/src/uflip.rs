@@ -20,24 +20,9 @@
 //! end. Random offsets come from this laboratory's generator.
 
 use crate::prng::SplitMix64;
-use crate::steps::about::request_size;
+use crate::steps::checks::request_size;
+pub use crate::steps::UflipError;
 use crate::steps::{BasePattern, StepError, Transfer, Uflip};
-use thiserror::Error;
-
-/// A pattern that cannot be; one line: the keys, and what would be right.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum UflipError {
-    #[error("io_ignore {ignore} leaves no call of {count}: it must be less")]
-    NothingLeft { ignore: u64, count: u64 },
-    #[error("partitions and incr are for sequential patterns (SR, SW)")]
-    NotSequential,
-    #[error("{one} and {other} exclude each other")]
-    Exclusive { one: &'static str, other: &'static str },
-    #[error("the target ends behind the end of the file, which has {file_bytes} B")]
-    BehindFile { file_bytes: u64 },
-    #[error("a target of {target_bytes} B holds less than {calls} calls of {io_bytes} B: enlarge target_size_B")]
-    SmallTarget { target_bytes: u64, calls: u64, io_bytes: u64 },
-}
 
 /// One call of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

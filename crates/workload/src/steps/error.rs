@@ -1,9 +1,10 @@
 //! Values of steps that no system could run.
 
-use super::about::REQUEST_BYTES_MAX;
 use super::states::{DAYS_MAX, OVERWRITES_MAX};
-use crate::uflip::UflipError;
 use thiserror::Error;
+
+/// The largest request of a step. All of its bytes are in memory at once.
+pub(crate) const REQUEST_BYTES_MAX: u64 = 256 << 20;
 
 /// What is wrong with a value of a step; one line: the key, what is wrong with it and what would be right.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -88,4 +89,19 @@ pub enum StepError {
     NoFiles,
     #[error(transparent)]
     Uflip(#[from] UflipError),
+}
+
+/// A pattern that cannot be; one line: the keys, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum UflipError {
+    #[error("io_ignore {ignore} leaves no call of {count}: it must be less")]
+    NothingLeft { ignore: u64, count: u64 },
+    #[error("partitions and incr are for sequential patterns (SR, SW)")]
+    NotSequential,
+    #[error("{one} and {other} exclude each other")]
+    Exclusive { one: &'static str, other: &'static str },
+    #[error("the target ends behind the end of the file, which has {file_bytes} B")]
+    BehindFile { file_bytes: u64 },
+    #[error("a target of {target_bytes} B holds less than {calls} calls of {io_bytes} B: enlarge target_size_B")]
+    SmallTarget { target_bytes: u64, calls: u64, io_bytes: u64 },
 }

@@ -1,6 +1,6 @@
 //! The steps about keys and values. A store has them itself; on a file system a key is a file in the root.
 
-use super::about::{check_order, nonzero};
+use super::checks::{check_order, nonzero};
 use super::error::StepError;
 use super::many::{check_name, path_of_many};
 use super::words::{ContentName, KeyFile, Pattern};

@@ -1,7 +1,8 @@
 //! The steps over many small files.
 
 use super::error::StepError;
-use super::{is_default, ContentName, Until};
+use super::is_default;
+use super::words::{ContentName, Until};
 use ffslab_text::quantity::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

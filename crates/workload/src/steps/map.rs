@@ -1,6 +1,6 @@
 //! The step that works on a mapped file.
 
-use super::about::{check_order, nonzero, request_size};
+use super::checks::{check_order, nonzero, request_size};
 use super::error::StepError;
 use super::words::{ContentName, Failure, MapAccess, Msync, Pattern};
 use super::{default_seed, is_default};

@@ -1,7 +1,7 @@
 //! The steps below every file system: that which works on the partition itself, and those of which a boot consists beside attach and
 //! mount.
 
-use super::about::{nonzero, request_size};
+use super::checks::{nonzero, request_size};
 use super::error::StepError;
 use super::{default_request, is_default};
 use crate::calls::Runs;

@@ -1,6 +1,6 @@
 //! The step that does other steps again and again, the condition at which it ends, and names that count in it.
 
-use super::about::nonzero;
+use super::checks::nonzero;
 use super::error::StepError;
 use super::*;
 use ffslab_text::quantity::Micros;

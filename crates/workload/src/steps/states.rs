@@ -1,6 +1,6 @@
 //! The steps that bring a partition into a stated condition, and uFLIP's.
 
-use super::about::request_size;
+use super::checks::request_size;
 use super::error::StepError;
 use super::{default_request, default_seed, is_default};
 use ffslab_text::quantity::{Bytes, Micros};
