@@ -3,8 +3,8 @@
 //!
 //! Follows `fs/fs-writeback.c`, `mm/page-writeback.c` and `fs/sync.c` of Linux 6.1. Dirty inodes wait in the order in
 //! which they became dirty ([`queues`]). The flusher writes them after a while, when too much is dirty, or when it is
-//! told to ([`flusher`], [`rounds`], [`pages`]). Limits follow the memory and the speed of the device ([`limits`],
-//! [`bandwidth`]); writers are held up at the limits ([`throttle`]). Where Linux 2.6.37 differs:
+//! told to ([`work`], [`flusher`], [`rounds`], [`pages`]). Limits follow the memory and the speed of the device ([`limits`],
+//! [`bandwidth`]); writers are held up at the limits ([`writer`], [`throttle`]). Where Linux 2.6.37 differs:
 //! [`crate::WriteBackRules`], [`throttle_2_6`].
 //!
 //! Leaves out: control groups, `lazytime`, laptop mode, devices other than the mounted one.
@@ -18,6 +18,8 @@ mod queues;
 mod rounds;
 mod throttle;
 mod throttle_2_6;
+mod work;
+mod writer;
 
 use crate::config::{VfsConfig, WriteBackKnobs, WriteBackRules};
 pub(crate) use flusher::flusher_turn;
@@ -29,11 +31,11 @@ use ffslab_fs::causes;
 use ffslab_fs::{run_turn, Errno, FileSystem, Host, Ino, InodeDirt, Result};
 use ffslab_policy::{WriteBackOrder, WriteBackRule};
 use ffslab_sim::{Idle, Sim};
-use flusher::{Flusher, Request, WaitFor};
 use limits::{tick, Counter, Share, Thresholds, DEVICE_BATCH};
 use proportions::Proportion;
 use queues::Inodes;
-use throttle::Writer;
+use work::{Flusher, Request, WaitFor};
+use writer::Writer;
 
 /// The state of write-back.
 pub(crate) struct WriteBack {

@@ -5,130 +5,16 @@
 //! next turn. How a piece of work is carried out is in [`super::rounds`].
 
 use super::limits::{tick, ticks_of_ms, Thresholds};
-use super::pages::{Certainty, Start};
-use super::rounds::{carry_on, Cause, Turn, Work, NO_LIMIT};
+use super::rounds::carry_on;
+use super::work::{Cause, Request, Stage, Turn, Work};
 use super::{DirtyCache, WriteBack};
 use crate::config::WriteBackRules;
 use ffslab_fs::causes;
 use ffslab_fs::{take_turns, FileSystem, Ino};
-use std::collections::VecDeque;
-
-/// A request that a task has made to the flusher.
-#[derive(Clone, Copy)]
-pub(super) struct Request {
-    cause: Cause,
-    certainty: Certainty,
-    start: Start,
-    pages: i64,
-}
-
-impl Request {
-    /// A request to write everything that is dirty now, without exception (`sync_inodes_sb`).
-    pub fn certain() -> Request {
-        Request { cause: Cause::Request, certainty: Certainty::All, start: Start::First, pages: NO_LIMIT }
-    }
-
-    /// A request to write about so many pages (`writeback_inodes_sb_nr`). 6.1 writes whole inodes until so many pages
-    /// were written; 2.6.37 writes one portion after the other.
-    pub fn pages(rules: WriteBackRules, pages: u64) -> Request {
-        let certainty = match rules {
-            WriteBackRules::V6_1 => Certainty::DirtyNow,
-            WriteBackRules::V2_6 => Certainty::No,
-        };
-        let pages = i64::try_from(pages).unwrap_or(NO_LIMIT);
-        Request { cause: Cause::Request, certainty, start: Start::First, pages }
-    }
-
-    /// The request with which sync(2) of 2.6.37 begins (`wakeup_flusher_threads`).
-    pub fn everything(pages: u64) -> Request {
-        Request { start: Start::WhereItStopped, ..Request::pages(WriteBackRules::V2_6, pages) }
-    }
-
-    /// The request of a writer that has found too many dirty pages (`bdi_start_background_writeback` of 2.6.37).
-    fn background() -> Request {
-        Request { cause: Cause::Background, ..Request::everything(u64::MAX) }
-    }
-}
 
 /// Number of inodes in use in the whole system, including its pseudo file systems: some hundreds on a small system.
 /// Only the order of magnitude matters.
 const INODES_IN_USE: u64 = 500;
-
-/// The kind of work that the flusher looks for next, in this order (`wb_do_writeback`).
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Stage {
-    #[default]
-    Asleep,
-    Requests,
-    StartAll,
-    Old,
-    Background,
-    End,
-}
-
-/// The condition for which the program sleeps.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum WaitFor {
-    /// A request is done, given by its number.
-    Request(u64),
-    /// The flusher is not working on this inode any more.
-    Inode(Ino),
-}
-
-#[derive(Default)]
-pub(super) struct Flusher {
-    stage: Stage,
-    work: Option<Work>,
-    requests: VecDeque<Request>,
-    /// Number of requests made so far, and number of those that are done.
-    requested: u64,
-    done: u64,
-    start_all: bool,
-    last_old_tick: u64,
-    /// The flusher was woken and does not run yet, or must run once more.
-    is_called: bool,
-    /// The flusher has nothing left to do, and has lost the CPU before it could sleep.
-    has_lost_cpu: bool,
-    /// The time at which the flusher is woken.
-    timer_ns: Option<u64>,
-    /// The condition for which the program sleeps, if it does.
-    pub program_waits: Option<WaitFor>,
-    /// The flusher sleeps until the writer has done with the inode that it writes itself (2.6.37).
-    waits_for_writer: bool,
-    is_dead: bool,
-}
-
-impl Flusher {
-    pub fn new(now_tick: u64) -> Flusher {
-        Flusher { last_old_tick: now_tick, ..Flusher::default() }
-    }
-
-    /// The power went away while the flusher was writing.
-    pub fn is_dead(&self) -> bool {
-        self.is_dead
-    }
-
-    pub fn is_over(&self, wait: WaitFor) -> bool {
-        match wait {
-            WaitFor::Request(number) => self.done >= number,
-            WaitFor::Inode(ino) => self.inode() != Some(ino),
-        }
-    }
-
-    /// The inode on which the flusher is working (`I_SYNC`).
-    pub fn inode(&self) -> Option<Ino> {
-        self.work.as_ref()?.inode()
-    }
-
-    pub fn is_at_work(&self) -> bool {
-        self.stage != Stage::Asleep
-    }
-
-    /// Whether there are requests that the flusher has not begun.
-    pub fn has_requests(&self) -> bool {
-        !self.requests.is_empty()
-    }
-}
 
 impl WriteBack {
     /// `wb_wakeup`.

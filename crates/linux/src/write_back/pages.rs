@@ -1,6 +1,7 @@
 //! The dirty pages of one inode are written, in ascending order (`write_cache_pages`, `filemap_write_and_wait_range`).
 
 use super::limits::tick;
+use super::work::{Certainty, Start, Walk, BATCH_PAGES_MAX};
 use super::DirtyCache;
 use crate::config::WriteBackRules;
 use ffslab_fs::causes;
@@ -13,85 +14,6 @@ fn batch_pages(rules: WriteBackRules) -> usize {
     match rules {
         WriteBackRules::V2_6 => 14,
         WriteBackRules::V6_1 => BATCH_PAGES_MAX,
-    }
-}
-
-const BATCH_PAGES_MAX: usize = 15;
-
-/// Which pages a walk must write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Certainty {
-    /// As many dirty pages as the portion allows; the first error ends the walk.
-    No,
-    /// All pages that are dirty when the walk begins; the first error ends the walk (`tagged_writepages`).
-    DirtyNow,
-    /// All pages that are dirty when the walk begins, in spite of errors (`WB_SYNC_ALL`).
-    All,
-}
-
-/// Where a walk begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Start {
-    /// At the first page.
-    First,
-    /// At the page where the last walk ended (`range_cyclic`). The walk returns to the pages before it only on 2.6.37.
-    WhereItStopped,
-}
-
-/// A walk over dirty pages. It can be interrupted after a batch and continued later.
-pub(super) struct Walk {
-    pub certainty: Certainty,
-    start: Start,
-    first: u64,
-    last: u64,
-    /// The flusher gives way to other tasks; a program only lets them run and continues.
-    gives_way: bool,
-    pub has_begun: bool,
-    is_done: bool,
-    /// At the end of the file the walk goes on with the pages before this one (`cycled`, until 4.20).
-    wraps_to: Option<u64>,
-    next: u64,
-    /// The page at which the next walk begins.
-    reached: u64,
-    batch: [u64; BATCH_PAGES_MAX],
-    batch_at: usize,
-    batch_len: usize,
-    pub pages_left: i64,
-    /// Pages that the file system did not write and marked dirty again.
-    pub pages_put_back: i64,
-    error: Option<Errno>,
-}
-
-impl Walk {
-    /// A walk over a whole file. It writes at most `pages` pages, unless `certainty` demands more.
-    pub fn of_file(certainty: Certainty, start: Start, gives_way: bool, pages: i64) -> Walk {
-        Walk {
-            certainty,
-            start,
-            first: 0,
-            last: u64::MAX,
-            gives_way,
-            has_begun: false,
-            is_done: false,
-            wraps_to: None,
-            next: 0,
-            reached: 0,
-            batch: [0; BATCH_PAGES_MAX],
-            batch_at: 0,
-            batch_len: 0,
-            pages_left: pages,
-            pages_put_back: 0,
-            error: None,
-        }
-    }
-
-    /// A walk over a range of pages, made by the running program.
-    fn of_range(certainty: Certainty, first: u64, last: u64) -> Walk {
-        Walk { first, last, ..Walk::of_file(certainty, Start::First, false, i64::MAX) }
-    }
-
-    fn is_of_whole_file(&self) -> bool {
-        self.first == 0 && self.last == u64::MAX
     }
 }
 
@@ -268,11 +190,4 @@ fn end_walk(cache: &mut impl DirtyCache, ino: Ino, walk: &mut Walk) {
     }
     let now = tick(&cache.state().sim);
     cache.state().bandwidth.writing_ends(now);
-}
-
-impl Walk {
-    fn stop(&mut self) {
-        self.is_done = true;
-        self.batch_at = self.batch_len;
-    }
 }

@@ -2,8 +2,9 @@
 //! (`fs/fs-writeback.c`, `wb_writeback` and the functions that it calls).
 
 use super::limits::{tick, ticks, ticks_of_ms};
-use super::pages::{write_pages, Certainty, Start, Walk};
+use super::pages::write_pages;
 use super::queues::Queue;
+use super::work::{Cause, Certainty, Portion, Round, Turn, Walk, Work, NO_LIMIT};
 use super::{DirtyCache, WriteBack};
 use crate::config::WriteBackRules;
 use ffslab_fs::causes;
@@ -14,89 +15,6 @@ use ffslab_fs::{take_turns, Errno, FileSystem, Ino, Result};
 const PORTION_PAGES_MIN: i64 = 1024;
 /// A portion is at most this fraction of the dirty limit (`DIRTY_SCOPE`).
 const PORTIONS_PER_LIMIT: u64 = 8;
-pub(super) const NO_LIMIT: i64 = i64::MAX;
-
-/// Why the flusher writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
-    /// A task asked for it, and may be waiting for it.
-    Request,
-    /// Everything is to be written (`WB_start_all`).
-    StartAll,
-    /// Pages have been dirty for too long (`for_kupdate`).
-    Old,
-    /// There are too many dirty pages (`for_background`).
-    Background,
-    /// A writer writes itself (2.6.37).
-    Writer,
-}
-
-/// A piece of work (`struct wb_writeback_work`).
-pub(super) struct Work {
-    pub cause: Cause,
-    pub certainty: Certainty,
-    pub start: Start,
-    /// The work ends after so many pages.
-    pub pages_left: i64,
-    /// Inodes that became dirty later are not chosen. In 6.1 this moves from round to round.
-    pub until_tick: i64,
-    /// When it began (`wb_start`). In 2.6.37 a round ends at an inode that became dirty later.
-    pub began_tick: i64,
-    /// A task has asked for it, and may be waiting for it.
-    pub is_request: bool,
-    pub round: Option<Round>,
-}
-
-/// One pass over the inodes that were chosen.
-pub(super) struct Round {
-    began_tick: u64,
-    /// Number of written pages and, in 6.1, of inodes that became clean.
-    written: i64,
-    /// Rest of the portion that all inodes of the round share (2.6.37).
-    pages_left: i64,
-    portion: Option<Portion>,
-}
-
-/// The inode that is being written, and its portion of pages.
-pub(super) struct Portion {
-    ino: Ino,
-    pages: i64,
-    walk: Walk,
-    /// The inode is written and only has to be put into the right queue.
-    is_written: bool,
-    /// It was put there, too: 2.6.37 does that before it gives way.
-    is_requeued: bool,
-}
-
-pub(super) enum Turn {
-    Done,
-    /// The flusher must give way, and continues at its next turn.
-    Yielded,
-    /// The flusher has nothing to do until the writer has done with the inode that it writes itself (2.6.37).
-    WaitsForWriter,
-}
-
-impl Work {
-    /// Work that begins where the last walk ended and may leave pages unwritten.
-    pub fn loose(cause: Cause, pages: u64, now_tick: u64) -> Work {
-        Work {
-            cause,
-            certainty: Certainty::No,
-            start: Start::WhereItStopped,
-            pages_left: i64::try_from(pages).unwrap_or(NO_LIMIT),
-            until_tick: now_tick as i64,
-            began_tick: now_tick as i64,
-            is_request: false,
-            round: None,
-        }
-    }
-
-    /// The inode that is being written.
-    pub fn inode(&self) -> Option<Ino> {
-        self.round.as_ref()?.portion.as_ref().filter(|portion| !portion.is_requeued).map(|portion| portion.ino)
-    }
-}
-
 impl WriteBack {
     /// Begins a round of the work. Returns `false` when the work is over (`wb_writeback`).
     fn begin_round(&mut self, work: &mut Work) -> bool {

@@ -3,7 +3,7 @@
 
 use super::limits::{ticks, Thresholds};
 use super::rounds::write_in_writer;
-use super::throttle::{Patience, EXCEEDED_LOOK_PAGES};
+use super::writer::{Patience, EXCEEDED_LOOK_PAGES};
 use super::{check_power, pause, DirtyCache, WriteBack};
 use ffslab_fs::{FileSystem, Result};
 
