@@ -1,7 +1,7 @@
 use super::*;
 use crate::built_in::{Kind, Text, BUILT_IN};
 use crate::keys::keys_of;
-use crate::layers::part_named;
+use crate::layers::{merged, part_named};
 use crate::{list, show, Profile, Status};
 use std::path::Path;
 
