@@ -328,7 +328,8 @@ impl EventSink for Begins {
 #[test]
 fn who_programs_into_memory_may_lose_the_cpu_in_the_middle_of_a_request() {
     static OTHER: Task = Task { name: "other", title: "other", nice: 0, process: "other" };
-    let sim = Sim::new(SimConfig { preemption: Preemption::Voluntary, ..SimConfig::default() });
+    let config = SimConfig { preemption: Preemption::Voluntary, vain_turn_ns: 30_000, ..SimConfig::default() };
+    let sim = Sim::new(config);
     let memory = PageMemory { pages_per_slab: 15, slab_ns: 0, draw_ns: 0, free_ns: 0, slabs_at_hand: 0 };
     let driver = Driver { page_memory: Some(memory), ..Driver::default() };
     let mtd = whole(&Nand::new(chip_on(sim.clone(), 2048, 64), driver).unwrap());

@@ -244,6 +244,9 @@ pub const fn idx_node_bytes(children: u32) -> u32 {
     IDX_BYTES + (BRANCH_BYTES + KEY_BYTES) * children
 }
 
+/// Largest file: 2^29 blocks.
+pub(crate) const FILE_BYTES_MAX: u64 = 1 << (29 + BLOCK_SHIFT);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,6 +263,3 @@ mod tests {
         assert_eq!((idx_node_bytes(1), idx_node_bytes(8), LEBS_MIN), (48, 188, 17));
     }
 }
-
-/// Largest file: 2^29 blocks.
-pub(crate) const FILE_BYTES_MAX: u64 = 1 << (29 + BLOCK_SHIFT);
