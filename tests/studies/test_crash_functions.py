@@ -47,3 +47,10 @@ def test_a_function_that_does_not_return_is_told_with_its_line(
     )
     with pytest.raises(InputError, match=re.escape(says)):
         crashtest(test)
+
+
+def test_a_workload_that_leaves_the_flash_alone_proves_nothing() -> None:
+    with pytest.raises(InputError, match="programs and erases nothing"):
+        crashtest(
+            CrashTest(stack={**UBIFS, "fs": "jffs2"}, judge={"kind": "synced"}, steps=({"step": "sleep", "us": 1},))
+        )
