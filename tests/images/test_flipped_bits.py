@@ -44,3 +44,11 @@ def test_a_node_whose_head_is_hit_is_told_with_block_and_inode(
     (hit,) = [line for line in looked.splitlines() if at_node in line]
     assert what in hit
     assert "inode" in hit or ": /" in hit, "the file is known"
+
+
+def test_the_only_node_of_a_file_that_is_marked_as_obsolete_is_told(tmp_path: Path) -> None:
+    """A mount passes over the node, and then over the name that leads to nothing. All flips of an image showed it."""
+    image = jffs2(tmp_path)
+    inodes = [at for at in range(0, len(image), 4) if image.startswith(b"\x85\x19\x02\xe0", at)]
+    found = flips("JFFS2", image, tmp_path / "flipped.bin", (8 * (at + 3) + 5 for at in inodes))
+    assert {flip.kind for flip in found} == {"told"}

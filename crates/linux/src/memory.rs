@@ -129,6 +129,7 @@ impl Host for Memory {
     }
 
     fn dirty_inode(&mut self, ino: Ino, dirt: InodeDirt) {
+        self.sim.work(Work::InodeDirty, 0);
         self.write_back.mark_inode(ino, Some(dirt));
     }
 

@@ -163,6 +163,8 @@ cost_table! {
         "A page is used for the second time.";
     PageDirty: page_dirty_us, page_dirty_ns_per_byte "page_dirty_ns_per_B",
         "A clean page of the page cache becomes dirty.";
+    InodeDirty: inode_dirty_us, inode_dirty_ns_per_byte "inode_dirty_ns_per_B",
+        "An inode is marked as dirty: a file grows, or its time changes.";
     PageClear: page_clear_us, page_clear_ns_per_byte "page_clear_ns_per_B",
         "Bytes of a page are cleared because nothing is stored for them.";
     ReadAhead: read_ahead_us, read_ahead_ns_per_byte "read_ahead_ns_per_B",

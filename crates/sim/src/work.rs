@@ -36,6 +36,9 @@ named_enum! {
         /// A clean page of the page cache becomes dirty: the file system's reserve for it, its mark and the counters
         /// (`ubifs_budget_space`, `__folio_mark_dirty` of `mm/page-writeback.c`).
         PageDirty = "page_dirty",
+        /// An inode is marked as dirty, also one that is: a file grows, or its time changes (`__mark_inode_dirty` of
+        /// `fs/fs-writeback.c`).
+        InodeDirty = "inode_dirty",
         /// Bytes of a page are cleared because nothing is stored for them.
         PageClear = "page_clear",
         /// A read finds a missing or marked page, and the next window of read-ahead is computed.

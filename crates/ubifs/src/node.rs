@@ -93,12 +93,28 @@ impl Lebs {
 
     /// Reads a node whose place, kind and length the index knows (`ubifs_read_node`).
     pub fn read_node(&self, node: &mut Vec<u8>, kind: u8, lnum: u32, offs: u32, len: u32) -> Res<()> {
+        self.room_for_node(node, lnum, offs, len)?;
+        self.read_checked(lnum, offs, node)?;
+        self.check_read(node, kind, offs).at(lnum, offs)
+    }
+
+    /// Reads a node as the kernel reads those that it finds without its lock of the index: what ECC could not correct is an
+    /// error here, and what fails is read again with the lock, for the node may have been moved meanwhile
+    /// (`try_read_node` and `ubifs_tnc_locate` of `fs/ubifs/tnc.c`).
+    pub fn read_node_twice(&self, node: &mut Vec<u8>, kind: u8, lnum: u32, offs: u32, len: u32) -> Res<()> {
+        self.room_for_node(node, lnum, offs, len)?;
+        if self.read(lnum, offs, node).is_ok() && self.check_read(node, kind, offs).is_ok() {
+            return Ok(());
+        }
+        self.read_node(node, kind, lnum, offs, len)
+    }
+
+    fn room_for_node(&self, node: &mut Vec<u8>, lnum: u32, offs: u32, len: u32) -> Res<()> {
         if len < HEADER_BYTES || u64::from(offs) + u64::from(len) > u64::from(self.geo.leb_bytes) {
             return Err(Fail::corrupt("place of a node outside of its LEB")).at(lnum, offs);
         }
         node.resize(len as usize, 0);
-        self.read_checked(lnum, offs, node)?;
-        self.check_read(node, kind, offs).at(lnum, offs)
+        Ok(())
     }
 
     /// What every node that was read must fulfil: kind, check sum, length.

@@ -37,6 +37,10 @@ impl Inode {
             .any(|(version, holds)| *seen.entry(version).or_insert(holds) != holds)
     }
 
+    fn last_marked(&self) -> Option<&Held> {
+        self.obsolete.iter().max_by_key(|held| held.version)
+    }
+
     /// The second in which the file of today was there at the latest.
     fn began_s(&self) -> u32 {
         self.valid.iter().map(|held| held.changed_s).min().unwrap_or(u32::MAX)
@@ -110,10 +114,19 @@ impl Marks {
             }
         }
         let (named, unnamed_once) = (&self.named, self.unnamed_once());
+        let leads_there: BTreeSet<u32> = self.newest.values().map(|(_, ino)| *ino).collect();
         let marked = self.inodes.iter().filter(|(_, inode)| !inode.obsolete.is_empty());
         for (&ino, inode) in marked.filter(|(ino, _)| **ino == 1 || named.contains(ino)) {
-            // An inode that is named and has no valid node at all cannot be read, which is told where it is.
-            let Some(last) = inode.valid.iter().max_by_key(|held| held.version) else { continue };
+            let Some(last) = inode.valid.iter().max_by_key(|held| held.version) else {
+                // A mount passes over an entry whose inode has no node, so the file is gone without a word
+                // (`jffs2_build_inode_pass1` of `fs/jffs2/build.c`). A deletion takes the entry first.
+                if let Some(held) = inode.last_marked().filter(|_| ino == 1 || leads_there.contains(&ino)) {
+                    let hits = Some(Hit::new(ino, None, Some(u64::from(held.version))));
+                    let what = "a node that is marked as obsolete, and its inode has a name and no other node";
+                    scanned.damaged_part(held.place.0, held.place.1, what, hits);
+                }
+                continue;
+            };
             let is_given_again = unnamed_once.contains(&ino) || inode.has_two_lives();
             let began_s = is_given_again.then(|| inode.began_s());
             for held in inode.obsolete.iter().filter(|held| began_s.is_none_or(|began_s| held.changed_s > began_s)) {
@@ -163,7 +176,7 @@ mod tests {
         assert_eq!(told(vec![held(1, 0, 100)], vec![held(2, 20, 80)]), 1, "only an older node");
         assert_eq!(told(vec![held(1, 0, 100)], vec![held(2, 0, 0)]), 1, "the newest attributes");
         assert_eq!(told(vec![held(2, 0, 100)], vec![held(1, 100, 200)]), 0, "the file is shorter now");
-        assert_eq!(told(Vec::new(), vec![held(1, 0, 100)]), 0, "a file without nodes is told elsewhere");
+        assert_eq!(told(Vec::new(), vec![held(1, 0, 100)]), 0, "no name leads to it any more");
     }
 
     #[test]

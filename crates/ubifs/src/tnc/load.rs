@@ -178,7 +178,9 @@ impl Journal {
         let kind = node_kind(key);
         let read = match self.head_of_bud(lebs, at.lnum) {
             Some(head) => self.read_node_of_head(lebs, head, node, kind, at),
-            None => lebs.read_node(node, kind, at.lnum, at.offs, at.len),
+            // Entries are read with the lock.
+            None if key.is_hashed() => lebs.read_node(node, kind, at.lnum, at.offs, at.len),
+            None => lebs.read_node_twice(node, kind, at.lnum, at.offs, at.len),
         };
         read.of_inode(key.ino)?;
         if Key::read(node, KEY_AT) != key {
