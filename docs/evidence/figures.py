@@ -182,7 +182,13 @@ def cases_table(rows: list[PublishedCase]) -> str:
 
 def cells(row: PublishedCase) -> list[str]:
     """A row of that table."""
-    told = [row["set_up"], f"not known: {row['unknown']}" if row["unknown"] else "", row["note"], row["failure"] or ""]
+    told = [
+        row["set_up"],
+        f"not known: {row['unknown']}" if row["unknown"] else "",
+        f"not simulated: {row['not_simulated']}" if row["not_simulated"] else "",
+        row["note"],
+        row["failure"] or "",
+    ]
     source = f"{row['source']}; {row['reference']}" if row["reference"] else row["source"]
     name = row["id"] if row["counted"] else f"{row['id']} *"
     what = f"{row['quantity']}, {words.unit(row)}"

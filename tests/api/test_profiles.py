@@ -16,6 +16,7 @@ from ffslab.api.profiles import write_new
 from ffslab.registries.profiles import borne_by
 from helpers.bench_logs import Bench
 from helpers.command import ROOT
+from helpers.published_cases import LOOP
 
 if TYPE_CHECKING:
     from helpers.command import Command
@@ -78,6 +79,26 @@ def test_the_board_of_classes_of_the_guide_is_read(ffslab: Command, tmp_path: Pa
     assert values["cpu.page_write_us"] == pytest.approx(36.5 * slower, rel=0.001)
     assert values["driver.read_overhead_us"] == pytest.approx(75 * slower, rel=0.001)
     assert (values["driver.bus_ns_per_B"], values["nand_wait"]) == (20, "sleep")
+
+
+def test_what_the_cpu_loads_it_waits_for_and_what_it_stores_it_does_not(tmp_path: Path) -> None:
+    """The slower CPU takes longer for overheads, and not for the bus between it and the controller."""
+    took = {}
+    for load_ns in (0, 60):
+        own = f"[driver]\nload_ns_per_B = {load_ns}\n"
+        head = 'title = "x"\nbase = "omap3evm"\ncontroller = "atmel-pio"\npart = "mt29f2g08abaea"\ncpu_time_scale = 3\n'
+        board = tmp_path / f"load-{load_ns}.toml"
+        board.write_text(head + own, encoding="utf-8")
+        stack = f'title = "x"\n[stack]\nboard = "./{board.name}"\nfs = "none"\npartition_blocks = 8\n'
+        (variant,) = (
+            ffslab.Experiment(stack + LOOP.format("program", 16) + LOOP.format("read", 16), "x.toml", tmp_path)
+            .run()
+            .summary["variants"]
+        )
+        took[load_ns] = [step["elapsed_us"] for step in variant["steps"]]
+    (program_us, read_us), (other_program_us, other_read_us) = took[0], took[60]
+    assert other_program_us == program_us
+    assert other_read_us - read_us == pytest.approx(16 * 2112 * 0.060, abs=1)
 
 
 def test_the_board_with_serial_flash_of_the_guide_is_read(ffslab: Command, tmp_path: Path) -> None:

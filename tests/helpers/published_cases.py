@@ -61,6 +61,7 @@ def row(name: str, kind: str, published: float, ratio: float | None) -> Publishe
         "experiment": "loops",
         "set_up": "a board",
         "unknown": "its clock",
+        "not_simulated": "a script",
         "note": "",
         "source": "a thread",
         "reference": "",

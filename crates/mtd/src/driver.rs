@@ -38,6 +38,8 @@ pub struct Driver {
     pub read: OpCost,
     /// What a read of a part of a page takes longer than `read`, whatever its size: a driver of its own makes two operations of it.
     pub read_part_ns: u64,
+    /// What each byte takes longer in a read than in a program, because the CPU loads it from the controller. `read` has no part of it.
+    pub load_ps_per_byte: u64,
     /// What it waits by the clock besides in a read of a part of a page: for the second operation.
     pub read_part_wait_ns: u64,
     pub program: OpCost,
@@ -62,6 +64,7 @@ impl Default for Driver {
             ecc: Ecc::HARDWARE,
             bitflip_threshold_bits: None,
             read: OpCost::default(),
+            load_ps_per_byte: 0,
             read_part_ns: 0,
             read_part_wait_ns: 0,
             program: OpCost::default(),
@@ -75,6 +78,13 @@ impl Default for Driver {
 }
 
 impl Driver {
+    /// The cost of a read that moves so many bytes.
+    #[inline]
+    pub(crate) fn read_of(&self, bytes: usize) -> OpCost {
+        let loads_ns = bytes as u64 * self.load_ps_per_byte / 1_000;
+        OpCost { overhead_ns: self.read.overhead_ns + loads_ns, ..self.read }
+    }
+
     /// The cost of a program of a page's data.
     pub(crate) fn program_data(&self) -> OpCost {
         OpCost { overhead_ns: self.program.overhead_ns + self.program_data_ns, ..self.program }

@@ -225,7 +225,7 @@ impl Core {
     fn read_whole_page(&mut self, page: u32, data: &mut [u8]) -> Result<EccResult, MtdError> {
         let began_ns = self.sim.now_ns();
         let flips = self.chip.read_page(page, data, None)?;
-        self.charge(self.driver.read, began_ns);
+        self.charge(self.driver.read_of(data.len() + self.oob_buffer.len()), began_ns);
         self.draw_flips(page, 1);
         self.compute_ecc(data.len());
         Ok(if flips == 0 { EccResult::CLEAN } else { self.correct(flips, 0, data, Tail::Oob) })
@@ -239,7 +239,7 @@ impl Core {
         }
         let began_ns = self.sim.now_ns();
         let flips = self.chip.read_page_unless_erased(page, data)?;
-        self.charge(self.driver.read, began_ns);
+        self.charge(self.driver.read_of(data.len() + self.oob_buffer.len()), began_ns);
         self.draw_flips(page, 1);
         self.compute_ecc(data.len());
         Ok(match flips {
@@ -259,7 +259,8 @@ impl Core {
         let mut buffer = std::mem::take(&mut self.page_buffer);
         let moved = &mut buffer[start..start + steps * step_bytes];
         let began_ns = self.sim.now_ns();
-        let cost = OpCost { overhead_ns: self.driver.read.overhead_ns + self.driver.read_part_ns, ..self.driver.read };
+        let mut cost = self.driver.read_of(moved.len() + ecc_bytes as usize);
+        cost.overhead_ns += self.driver.read_part_ns;
         let result = self.chip.read_part(page, start as u32, moved, ecc_bytes).map(|flips| {
             self.sim.drive_by_clock(self.driver.read_part_wait_ns);
             self.charge(cost, began_ns);
@@ -291,7 +292,7 @@ impl Core {
         let mut oob = std::mem::take(&mut self.oob_buffer);
         let began_ns = self.sim.now_ns();
         let result = self.chip.read_page(page, data, Some(&mut oob)).map(|flips| {
-            self.charge(self.driver.read, began_ns);
+            self.charge(self.driver.read_of(data.len() + oob.len()), began_ns);
             self.compute_ecc(data.len());
             self.layout.gather(&oob, free);
             if flips == 0 {
@@ -308,7 +309,7 @@ impl Core {
     pub fn read_oob(&mut self, page: u32, free: &mut [u8]) -> Result<(), MtdError> {
         let began_ns = self.sim.now_ns();
         self.chip.read_oob(page, &mut self.oob_buffer)?;
-        self.charge(self.driver.read, began_ns);
+        self.charge(self.driver.read_of(self.oob_buffer.len()), began_ns);
         self.layout.gather(&self.oob_buffer, free);
         Ok(())
     }

@@ -120,6 +120,11 @@ impl Board {
         self.driver.as_ref().map(DriverTable::bus).unwrap_or_default()
     }
 
+    /// What each byte takes longer in reads of raw NAND than in programs.
+    pub(crate) fn load_ps_per_byte(&self) -> u64 {
+        self.driver.as_ref().map_or(0, DriverTable::load_ps_per_byte)
+    }
+
     /// What a character takes on the kernel's console, in ns.
     pub(crate) fn console_char_ns(&self) -> u64 {
         ns_of_us(&self.console_char_us)

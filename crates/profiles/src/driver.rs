@@ -59,6 +59,10 @@ pub(crate) struct DriverTable {
     /// overheads have it in them.
     #[serde(rename = "copy_ns_per_B")]
     copy_ns_per_byte: Option<Sourced<Amount>>,
+    /// Raw NAND: what a byte takes longer that the CPU loads from the controller, for whose answer it waits. That is time of the bus between
+    /// them and not of the CPU; stores without a barrier behind each do not wait (`iowrite8_rep`, `__raw_writesb`).
+    #[serde(rename = "load_ns_per_B")]
+    load_ns_per_byte: Option<Sourced<Amount>>,
     /// What a program takes more for each byte of a page that it puts there.
     #[serde(rename = "program_ns_per_B")]
     program_ns_per_byte: Option<Sourced<Amount>>,
@@ -213,6 +217,16 @@ impl DriverTable {
         ControllerBus {
             least_ps_per_byte: ns_of_us(&self.bus_ns_per_byte),
             copy_ps_per_byte: ns_of_us(&self.copy_ns_per_byte),
+        }
+    }
+
+    /// What each byte takes longer in reads than in programs. Totals have it in them.
+    pub(crate) fn load_ps_per_byte(&self) -> u64 {
+        // The factor from ns to ps is the same as that from us to ns.
+        if self.read_us.is_some() {
+            0
+        } else {
+            ns_of_us(&self.load_ns_per_byte)
         }
     }
 

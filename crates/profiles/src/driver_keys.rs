@@ -56,6 +56,7 @@ pub(crate) fn is_superseded(path: &str, given: &BTreeMap<String, Entry>) -> bool
 
 pub(crate) const BUS: &str = "driver.bus_ns_per_B";
 const COPY: &str = "driver.copy_ns_per_B";
+const LOAD: &str = "driver.load_ns_per_B";
 
 /// Whether a file gives the time of an operation itself.
 pub(crate) fn gives_times(given: &BTreeMap<String, Entry>) -> bool {
@@ -64,7 +65,7 @@ pub(crate) fn gives_times(given: &BTreeMap<String, Entry>) -> bool {
 
 /// Whether a key says what the controller makes of the bus of raw NAND.
 pub(crate) fn is_of_bus(path: &str) -> bool {
-    [BUS, COPY].contains(&path)
+    [BUS, COPY, LOAD].contains(&path)
 }
 
 /// Whether a key of a controller's class is time of the CPU. What a board inherits is divided further (`driver::keep_overheads`).

@@ -281,6 +281,7 @@ impl Profile {
             erase,
             polls_with_resched: false,
             has_bad_block_table: self.board.has_bad_block_table(),
+            load_ps_per_byte: self.board.load_ps_per_byte(),
             read_part_ns: 0,
             read_part_wait_ns: 0,
             page_memory: None,

@@ -12,7 +12,8 @@ class PublishedCase(TypedDict):
     in `*`, and no sum has them. `simulated`: null when its experiments did not come to their end, which `failure`
     says then. `ratio`: simulated over published; `error`: the same less one. `driver_0`: what comes out on the same
     board with a driver that costs nothing, null where the folder has no such board. `set_up` and `unknown`: what the
-    publication says of its machine and its run, and what it leaves open.
+    publication says of its machine and its run, and what it leaves open. `not_simulated`: what that run did and ours
+    does not.
     """
 
     id: str
@@ -31,6 +32,7 @@ class PublishedCase(TypedDict):
     experiment: str
     set_up: str
     unknown: str
+    not_simulated: str
     note: str
     source: str
     reference: str

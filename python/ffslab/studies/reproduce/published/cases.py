@@ -25,7 +25,7 @@ DRIVER_0 = "-0"
 KINDS_OF_DRIVERS = ("raw", "attach", "mount")
 ALL_STEPS = "all"
 TEXTS = ("id", "kind", "source", "quantity", "unit", "experiment", "board")
-TEXTS_IF_ANY = ("setup", "unknown", "note", "ref")
+TEXTS_IF_ANY = ("setup", "unknown", "not_simulated", "note", "ref")
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class Case:
     taken: Taken
     set_up: str
     unknown: str
+    not_simulated: str
     note: str
     reference: str
 

@@ -111,6 +111,7 @@ def _known(row: PublishedCase) -> list[str]:
     said = [
         ("", row["set_up"]),
         ("Not known: ", row["unknown"]),
+        ("Not simulated: ", row["not_simulated"]),
         ("", row["note"]),
         ("Source: ", f"{row['source']}{', ' if row['reference'] else ''}{row['reference']}"),
     ]

@@ -228,6 +228,7 @@ def _row(folder: Folder, case: Case, done: Done) -> PublishedCase:
         "experiment": case.experiment,
         "set_up": case.set_up,
         "unknown": case.unknown,
+        "not_simulated": case.not_simulated,
         "note": case.note,
         "source": case.source,
         "reference": case.reference,
