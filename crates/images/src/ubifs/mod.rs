@@ -22,6 +22,7 @@ use crate::purposes::BlockReader;
 use crate::recognise::{Given, Layout};
 use crate::scan::Scanned;
 use crate::tree::{as_it_is_on, Content, CutOff, OnChip, Tree, TreeError};
+use std::ops::Range;
 
 /// How they are recognised, read and explained.
 pub struct InImages;
@@ -51,6 +52,10 @@ impl ImageFormat for InImages {
             Some(_) => None,
             None => recognise::first_header(image),
         }
+    }
+
+    fn runs(&self, image: &[u8]) -> Vec<Range<usize>> {
+        recognise::runs(image)
     }
 
     fn marks_every_block(&self) -> bool {
