@@ -13,8 +13,8 @@ from ffslab import InputError
 from ffslab.images import read_image, read_partitions
 from helpers import erofs_images
 from helpers.command import Command
-from helpers.dumps import contents, expected, saved, ubi_of_large_pages, ubinized, with_oob
-from helpers.flipped_bits import jffs2, littlefs, tree, ubi, volume
+from helpers.dumps import contents, expected, saved, ubi_of_large_pages, with_oob
+from helpers.flipped_bits import jffs2, littlefs, tree, ubi
 from helpers.jffs2_images import tool
 from helpers.squashfs_images import squashfs
 from helpers.yaffs2_images import Layout, build
@@ -60,12 +60,6 @@ def test_images_of_ubi_out_of_step_are_partitions_each(tmp_path: Path, oob_B: in
         assert [found for found in files(path) if found] == [expected(tmp_path)] * 2
 
 
-def test_an_image_of_ubi_in_a_volume_of_another_one_is_a_file(tmp_path: Path) -> None:
-    (tmp_path / "inner").write_bytes(ubi(tmp_path))
-    image = ubinized(tmp_path, {"root": volume(tmp_path), "inner": tmp_path / "inner"})
-    assert contents(saved(tmp_path, image))["inner"] == (tmp_path / "inner").read_bytes().rstrip(b"\xff")
-
-
 @pytest.mark.parametrize("pieces", ["512+14x4+8", "1024+30x2+20"])
 def test_what_is_left_of_oob_areas_may_stand_behind_the_pieces_of_a_page(tmp_path: Path, pieces: str) -> None:
     sizes, rest = pieces.rsplit("+", 1)
@@ -82,10 +76,6 @@ def test_squashfs_on_pages_with_oob_areas_is_read_without_them(tmp_path: Path, b
     plain = b"K" * behind_B + squashfs(FILES, "xz")
     path = saved(tmp_path, with_oob(plain.ljust(-(-len(plain) // 2048) * 2048, b"\xff"), 2048, 64))
     assert [found for found in files(path) if found] == [FILES]
-
-
-def test_erofs_on_pages_with_oob_areas_is_read_without_them(tmp_path: Path) -> None:
-    assert contents(saved(tmp_path, with_oob(erofs(tmp_path), 2048, 64))) == expected(tmp_path)
 
 
 def test_a_partition_that_is_longer_than_the_image_is_told(tmp_path: Path, ffslab: Command) -> None:

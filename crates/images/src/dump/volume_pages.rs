@@ -8,7 +8,8 @@ use crate::{erofs, squashfs, ubifs};
 use ffslab_yaffs2::probe::foreign;
 
 /// Where the first one of a kind begins, and whether the root of one that begins there can be read.
-type Kind = (fn(&[u8]) -> Option<usize>, fn(&[u8]) -> bool);
+type Kind = (fn(&[u8]) -> Option<usize>, IsReadable);
+type IsReadable = fn(&[u8]) -> bool;
 
 const KINDS: [Kind; 2] = [(squashfs::first, squashfs::is_readable), (erofs::first, erofs::is_readable)];
 
@@ -31,12 +32,12 @@ pub fn undo_of(image: &[u8], page: usize, oob: usize) -> Option<Plain> {
 }
 
 /// Where one begins whose root cannot be read as the bytes stand.
-fn broken(image: &[u8]) -> Option<(usize, fn(&[u8]) -> bool)> {
+fn broken(image: &[u8]) -> Option<(usize, IsReadable)> {
     let first = |(first, is_readable): Kind| Some((first(image)?, is_readable));
     KINDS.into_iter().filter_map(first).find(|(at, is_readable)| !is_readable(&image[*at..]))
 }
 
-fn without_oob(image: &[u8], at: usize, is_readable: fn(&[u8]) -> bool, page: usize, oob: usize) -> Option<Plain> {
+fn without_oob(image: &[u8], at: usize, is_readable: IsReadable, page: usize, oob: usize) -> Option<Plain> {
     let data = data_areas(image, page, oob).into_owned();
     let is_right = is_readable(data.get(at / (page + oob) * page..)?);
     let said = format!(
