@@ -86,6 +86,17 @@ def test_a_yaffs2_image_that_ends_in_a_file(beyond_B: int, what: str, tmp_path: 
     assert ffslab("extract", "whole").returncode == ffslab("inspect", "whole", *block).returncode == 0
 
 
+def test_a_yaffs2_image_that_ends_in_a_file_at_the_end_of_an_erase_block(tmp_path: Path, ffslab: Command) -> None:
+    """Its pages have the sequence numbers of their blocks, so that the size of blocks is known."""
+    (tmp_path / "root").mkdir()
+    for name in "abcdefgh":
+        (tmp_path / "root" / name).write_bytes(CONTENT)
+    layout = Layout(page_B=2048, oob_B=64)
+    extracted, inspected = cut(ffslab, tmp_path, build(tmp_path / "root", layout)[: 3 * 64 * layout.stride_B])
+    assert extracted.count("\n") == 1 and "the image is cut off in the file " in extracted
+    assert "the image is cut off in the file " in inspected
+
+
 def test_an_image_of_ubi_that_ends_in_an_erase_block(tmp_path: Path, ffslab: Command) -> None:
     (tmp_path / "cut").write_bytes(of_stack("ubifs", oob=False)[: 20 * (128 << 10) + 1000])
     what = "0x280000: the image is cut off in this erase block, which has only 1000 of 131072 B"

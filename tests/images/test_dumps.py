@@ -348,7 +348,7 @@ def test_the_layout_of_pages_can_be_given(tmp_path: Path) -> None:
     assert contents(path, layout="512+16x4") == expected(tmp_path)
     ((part, _),) = read_partitions(path, layout="512+16x4")
     assert part.layout and "as given" in part.layout["undone"][0]
-    for wrong in ("512+16x3", "512", "1+1x512000", "512+16x4x2", "-512+16x4"):
+    for wrong in ("512+16x3", "512", "1+1x512000", "512+16x4x2", "-512+16x4", "512+16x4+", "512+16x4+4000"):
         with pytest.raises(InputError, match="such as 512\\+16x4"):
             read_image(path, layout=wrong)
 

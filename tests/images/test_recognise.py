@@ -273,6 +273,7 @@ def test_a_partition_is_given_by_its_place(chip: Path, tmp_path: Path, ffslab: C
         (["--offset", "1G"], "the image has 16252928 B of page data"),
         (["--offset", "many"], "must be a number of bytes"),
         (["--offset", "0", "--mtdparts", MTDPARTS], "give one of them"),
+        (["--mtdparts", "nand:1000(odd),-(rest)"], "does not begin with a page of 2048 B"),
     ]:
         for verb in ("extract", "inspect"):
             ran = ffslab(verb, chip, *wrong)

@@ -26,4 +26,4 @@ pub use fs::Erofs;
 pub use image::{content, Content};
 pub use metadata::Metadata;
 pub use names::{names, Name};
-pub use superblock::{Superblock, BLOCK_BYTES, MAGIC};
+pub use superblock::{Superblock, BLOCK_BYTES, MAGIC, SUPERBLOCK_AT};

@@ -10,9 +10,10 @@ use crate::tree::room::Room;
 use crate::tree::{Content as Wanted, CutOff, Tree, TreeEntry, TreeError};
 use crate::walk::{self, Inodes};
 use ffslab_erofs::inode::{self, Inode};
-use ffslab_erofs::{content, names, Content, Superblock, BLOCK_BYTES};
+use ffslab_erofs::{content, names, Content, Superblock, BLOCK_BYTES, MAGIC, SUPERBLOCK_AT};
 use ffslab_fs::FileKind;
 use ffslab_rawblock::Wrong;
+use std::ops::Range;
 
 /// How they are recognised, read and explained.
 pub struct InImages;
@@ -28,6 +29,23 @@ pub fn files(image: &[u8], wanted: Wanted) -> Option<Tree> {
     let superblock = Superblock::of(image)?;
     let inodes = InImage { from: Content::of(image, superblock), wanted };
     Some(walk::tree(inodes, superblock.root_number, image.len()))
+}
+
+/// Where in an image the first superblock stands that is taken.
+pub fn first(image: &[u8]) -> Option<usize> {
+    starts(image).next()
+}
+
+/// Whether the root of the one that begins there can be read.
+pub fn is_readable(image: &[u8]) -> bool {
+    let root = |superblock: Superblock| inode::read(&mut Content::of(image, superblock), superblock.root_number);
+    Superblock::of(image).is_some_and(|superblock| root(superblock).is_ok())
+}
+
+fn starts(image: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    let magic = MAGIC.to_le_bytes();
+    let magics = image.windows(magic.len()).enumerate().skip(SUPERBLOCK_AT).filter(move |(_, here)| *here == magic);
+    magics.map(|(at, _)| at - SUPERBLOCK_AT).filter(|&at| Superblock::of(&image[at..]).is_some())
 }
 
 impl ImageFormat for InImages {
@@ -49,6 +67,23 @@ impl ImageFormat for InImages {
     fn hint(&self, _fs: ImageFs, image: &[u8], _given: &Given) -> Option<String> {
         let why = Superblock::read(image)?.err()?;
         Some(format!("it is EROFS, and {why}; fsck.erofs --extract may read it"))
+    }
+
+    fn begins_at(&self, image: &[u8], layout: Option<&Layout>) -> Option<usize> {
+        let first = self.places(image).first().filter(|_| layout.is_none())?.start;
+        (first > 0).then_some(first)
+    }
+
+    /// Those whose root can be read: four bytes of a program may look like a superblock.
+    fn places(&self, image: &[u8]) -> Vec<Range<usize>> {
+        let mut places: Vec<Range<usize>> = Vec::new();
+        for at in starts(image).filter(|&at| is_readable(&image[at..])) {
+            let bytes = Superblock::of(&image[at..]).map_or(0, |superblock| superblock.bytes());
+            if places.last().is_none_or(|before| before.end <= at) {
+                places.push(at..image.len().min(at.saturating_add(bytes as usize)));
+            }
+        }
+        places
     }
 
     fn is_volume(&self) -> bool {

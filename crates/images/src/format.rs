@@ -225,6 +225,11 @@ pub trait ImageFormat: Sync {
         Vec::new()
     }
 
+    /// Where images of it stand that are out of step with one another, in their order; fewer than two: there are no such.
+    fn runs(&self, _image: &[u8]) -> Vec<Range<usize>> {
+        Vec::new()
+    }
+
     /// It is a volume of a block device, not of flash.
     fn is_volume(&self) -> bool {
         false

@@ -5,6 +5,7 @@
 //! key `image`), so that all of them find the same. The dump of a whole chip is first cut into its partitions by
 //! [`parts`].
 
+mod apart;
 pub mod arranged;
 mod content;
 pub mod mtdparts;

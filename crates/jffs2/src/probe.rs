@@ -35,9 +35,14 @@ pub fn oob_markers(e: Endian, image: &[u8], page_bytes: usize, oob_bytes: usize)
 
 /// Byte order of the first node in `image` (page data without OOB). `None`: there is no node.
 pub fn byte_order(image: &[u8]) -> Option<Endian> {
-    (0..image.len())
-        .step_by(4)
-        .find_map(|at| [Endian::Little, Endian::Big].into_iter().find(|&e| header_at(e, image, at).is_some()))
+    first_node(image).map(|(_, endian)| endian)
+}
+
+/// Where the first node in `image` stands, and its byte order.
+pub fn first_node(image: &[u8]) -> Option<(usize, Endian)> {
+    let orders = [Endian::Little, Endian::Big];
+    let node = |at| orders.into_iter().find(|&e| header_at(e, image, at).is_some()).map(|endian| (at, endian));
+    (0..image.len()).step_by(4).find_map(node)
 }
 
 /// Walks over the nodes of an image that is divided into erase blocks of `block_bytes`. Returns the first

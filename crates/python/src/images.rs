@@ -86,7 +86,7 @@ fn known_keys(keys: Vec<Vec<u8>>) -> PyResult<MasterKeys> {
 fn known_pieces(text: &str) -> PyResult<Pieces> {
     Pieces::named(text).ok_or_else(|| {
         InputError::new_err(format!(
-            "layout {text}: must be bytes of data, of OOB behind them, and how often in a page, such as 512+16x4; a page has 512 B to \
+            "layout {text}: must be bytes of data, of OOB behind them, and how often in a page, such as 512+16x4, or 512+14x4+8 with 8 B behind them; a page has 512 B to \
              16 KiB, its OOB area at most 2 KiB"
         ))
     })

@@ -165,13 +165,16 @@ pub struct Unfinished {
     pub file_bytes: u64,
     /// Bytes up to which the image holds data of the file.
     pub held_bytes: u64,
+    /// The last page holds data of it, and no header.
+    pub ends_with_data: bool,
 }
 
 /// Returns the object of the last page if it is a file whose newest header states more bytes than the image holds. Where
 /// free pages are last the image is that of a partition, and the file ends in a hole.
 pub fn unfinished(image: &[u8], layout: &Layout) -> Option<Unfinished> {
     let pages = || image.chunks_exact(layout.stride_bytes());
-    let last = layout.look(pages().next_back()?)?.object;
+    let last_page = layout.look(pages().next_back()?)?;
+    let (last, ends_with_data) = (last_page.object, last_page.kind == PageKind::Data);
     let (mut header, mut chunks) = (None, 0);
     for (page, tags) in
         pages().filter_map(|page| Some((page, layout.look(page)?))).filter(|(_, tags)| tags.object == last)
@@ -184,7 +187,7 @@ pub fn unfinished(image: &[u8], layout: &Layout) -> Option<Unfinished> {
     }
     let held_bytes = u64::from(chunks) * u64::from(layout.chunk_bytes());
     let header = header.filter(|header| header.kind == Kind::File && held_bytes < header.file_bytes)?;
-    Some(Unfinished { name: header.name, file_bytes: header.file_bytes, held_bytes })
+    Some(Unfinished { name: header.name, file_bytes: header.file_bytes, held_bytes, ends_with_data })
 }
 
 /// What the caller knows about an image already; fields that are `None` are to be found out.

@@ -105,7 +105,8 @@ class Looks:
         str | None,
         option(
             "--layout DATA+OOBxN",
-            "How each page is laid out: 512+16x4 is four times 512 B and 16 B of OOB. [default: found by check sums]",
+            "How each page is laid out: 512+16x4 is four times 512 B and 16 B of OOB, 512+14x4+8 has 8 B behind them. "
+            "[default: found by check sums]",
         ),
     ] = None
     volume: Annotated[str | None, option("--volume NAME|ID", "Which of several volumes of UBI.")] = None

@@ -7,6 +7,7 @@ mod ecc;
 mod fat_pages;
 mod interleaved;
 mod plain;
+mod volume_pages;
 mod wear_levelling;
 mod yaffs2;
 
@@ -59,8 +60,16 @@ impl Dump {
         let yaffs2: Step = if dump.coded.is_some() { yaffs2::undo_corrected } else { yaffs2::undo };
         dump.undo(&[yaffs2]);
         let fat = match &mut dump.coded {
-            Some(coded) => coded.leave_out_oob(fat_pages::undo_of, &dump.image),
-            None => fat_pages::undo(&dump.image, &dump.sizes_of(given)),
+            Some(coded) => {
+                let of_sizes = |image: &[u8], page, oob| {
+                    fat_pages::undo_of(image, page, oob).or_else(|| volume_pages::undo_of(image, page, oob))
+                };
+                coded.leave_out_oob(of_sizes, &dump.image)
+            }
+            None => {
+                let given = dump.sizes_of(given);
+                fat_pages::undo(&dump.image, &given).or_else(|| volume_pages::undo(&dump.image, &given))
+            }
         };
         fat.into_iter().for_each(|plain| dump.take(plain));
         dump.undo(&[wear_levelling::undo, old_magic]);

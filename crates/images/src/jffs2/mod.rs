@@ -32,6 +32,14 @@ impl ImageFormat for InImages {
         recognise::recognise(fs, image, given)
     }
 
+    /// Nodes stand at multiples of four bytes of it.
+    fn begins_at(&self, image: &[u8], layout: Option<&Layout>) -> Option<usize> {
+        if layout.is_some() {
+            return None;
+        }
+        (1..4).find_map(|at| Some(at + probe::first_node(image.get(at..)?)?.0))
+    }
+
     /// Nodes, or clean markers in the OOB areas of an erased block.
     fn block_owner<'a>(&self, _image: &'a [u8], _page_bytes: u32, _oob_bytes: u32) -> Option<BlockOwner<'a>> {
         Some(Box::new(|block: &BlockLook<'_>| {

@@ -17,6 +17,7 @@ use log::{Held, NameOf, Superblock, MAGIC};
 use pair::log_of;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use walk::{Use, Walk};
 
 /// How they are recognised, read and explained.
@@ -46,8 +47,29 @@ fn superblock_at(image: &[u8], at: usize) -> Option<Superblock> {
 
 /// Block 0 has it, or block 1, of whatever size the blocks are.
 fn superblock_of(image: &[u8]) -> Option<Superblock> {
-    let sizes = (7..=22).map(|power| 1usize << power);
-    std::iter::once(0).chain(sizes).find_map(|at| superblock_at(image, at))
+    let mut sizes = (7..=22).map(|power| 1usize << power);
+    // One that stands elsewhere is of an image that begins there.
+    let copy = |at: usize| superblock_at(image, at).filter(|found| found.block_bytes as usize == at);
+    superblock_at(image, 0).or_else(|| sizes.find_map(copy))
+}
+
+/// Where images begin behind something else, and how many bytes each takes.
+fn behind(image: &[u8]) -> Vec<Range<usize>> {
+    let mut places: Vec<Range<usize>> = Vec::new();
+    if superblock_of(image).is_some() {
+        return places;
+    }
+    let magics = image.windows(MAGIC.len()).enumerate().filter(|(_, here)| *here == MAGIC).map(|(at, _)| at);
+    for at in magics.flat_map(|at| [MAGIC_AT, MAGIC_OF_1_AT].map(|before| at.checked_sub(before))).flatten() {
+        if places.last().is_some_and(|before| at < before.end) {
+            continue;
+        }
+        if let Some(found) = superblock_at(&image[at..], 0) {
+            let bytes = found.block_bytes as usize * found.blocks as usize;
+            places.push(at..image.len().min(at.saturating_add(bytes)));
+        }
+    }
+    places
 }
 
 /// Sizes of pages and OOB areas with which the image is as long as the superblock says. Without OOB areas if nothing says otherwise.
@@ -113,6 +135,17 @@ impl ImageFormat for InImages {
             "littlefs has no check sums over the blocks of files: a changed bit in them does not show (small files stand in their directory, which has)"
         });
         Some(layout.because(format!("its superblock says blocks of {block} B")))
+    }
+
+    fn begins_at(&self, image: &[u8], layout: Option<&Layout>) -> Option<usize> {
+        if layout.is_some() {
+            return None;
+        }
+        self.places(image).first().map(|place| place.start)
+    }
+
+    fn places(&self, image: &[u8]) -> Vec<Range<usize>> {
+        behind(image)
     }
 
     fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {

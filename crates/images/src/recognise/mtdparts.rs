@@ -2,6 +2,9 @@
 //!
 //! Follows `drivers/mtd/parsers/cmdlinepart.c`; numbers are read as by `memparse` (`lib/cmdline.c`).
 
+/// Larger than any chip: what a list says beyond the image shows with it.
+const ANY_CHIP_BYTES: u64 = 1 << 40;
+
 /// A partition of a chip. Offsets and sizes count page data only, as the kernel does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defined {
@@ -75,6 +78,16 @@ pub fn parse(text: &str, chip_bytes: u64) -> Result<Vec<Defined>, String> {
         return Err(wrong(format!("two partitions are called {}", twice.1.name)));
     }
     Ok(found)
+}
+
+/// What the list has that the image has not: the kernel leaves it out. `who` has the list.
+pub fn beyond(parts: &[Defined], text: &str, who: &str) -> Option<String> {
+    let all = parse(text, ANY_CHIP_BYTES).ok()?;
+    let is_rest = |part: &Defined| part.offset_bytes + part.size_bytes == ANY_CHIP_BYTES;
+    let lacks = |part: &&Defined| !is_rest(part) && !parts.contains(part);
+    let lacking = all.iter().find(lacks)?;
+    let end = lacking.offset_bytes + lacking.size_bytes;
+    Some(format!("{who} has the partition {} to {end:#x}, behind the end of the file", lacking.name))
 }
 
 /// A number with a unit: decimal, 0x for hexadecimal, 0 for octal; K, M, G, T, P, E are powers of 1024.

@@ -10,7 +10,7 @@
 use super::mtdparts::{self, Defined};
 use super::owners::areas_of;
 use super::part::{own_name, whole, Part, UNKNOWN};
-use super::{content, recognise, superblocks, tables, within, Given, Layout, PAGES_BYTES_GIVEN};
+use super::{apart, content, recognise, superblocks, tables, within, Given, Layout, PAGES_BYTES_GIVEN};
 use crate::dump::Pieces;
 use crate::file::{hold_file, ImageError};
 use crate::format::{Evidence, ImageFs};
@@ -68,6 +68,9 @@ struct Chip {
 }
 
 impl Chip {
+    /// The file itself: what stands behind an offset is looked at as if nothing stood before it.
+    const BYTES: Chip = Chip { page_bytes: 1, oob_bytes: 0, block_bytes: None, holds: None };
+
     /// Position in the file of an offset in the page data of the flash.
     fn in_file(&self, at_bytes: u64) -> u64 {
         let (page, oob) = (u64::from(self.page_bytes), u64::from(self.oob_bytes));
@@ -93,7 +96,11 @@ pub fn find(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<Vec<Pa
         _ => return Err(Unrecognised::PlacesTwice),
     };
     let (mut parts, doubts) = match defined {
-        Some((defined, chip)) => (cut(image, wanted, formats, &chip, &defined)?, Vec::new()),
+        Some((defined, chip)) => {
+            let text = wanted.mtdparts.as_deref();
+            let doubts = text.and_then(|text| mtdparts::beyond(&defined, text, "mtdparts"));
+            (cut(image, wanted, formats, &chip, &defined)?, doubts.into_iter().collect())
+        }
         None => of_image(image, wanted, formats)?,
     };
     if let Some(name) = &wanted.partition {
@@ -116,7 +123,10 @@ fn of_image(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<(Vec<P
     if let Some(table) = table {
         return Ok((of_table(image, wanted, formats, (table, &parts)), doubts));
     }
-    let parts = match found(image, wanted, formats).or_else(|| within::several(image, &wanted.given, formats)) {
+    let parts = apart::several(image, &wanted.given, formats)
+        .or_else(|| found(image, wanted, formats))
+        .or_else(|| within::several(image, &wanted.given, formats));
+    let parts = match parts {
         Some(parts) => Ok(parts),
         None => whole(image, &wanted.given, formats).map(|part| vec![part]),
     };
@@ -212,11 +222,19 @@ fn defined(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<Option<
             vec![Defined { name: String::new(), offset_bytes, size_bytes }]
         }
     };
-    if let Some(part) = defined.iter().find(|part| part.offset_bytes % u64::from(chip.page_bytes) != 0) {
-        let (offset_bytes, page_bytes) = (part.offset_bytes, chip.page_bytes);
-        return Err(Unrecognised::WithinPage { offset_bytes, page_bytes });
+    let within = defined.iter().find(|part| part.offset_bytes % u64::from(chip.page_bytes) != 0);
+    match (within, &wanted.mtdparts) {
+        (None, _) => Ok(Some((defined, chip))),
+        // A header of a maker before the pages has any length, and is no page.
+        (Some(part), None) => {
+            let left = image.len() as u64 - part.offset_bytes;
+            let size_bytes = wanted.size_bytes.unwrap_or(left);
+            Ok(Some((vec![Defined { size_bytes, ..part.clone() }], Chip::BYTES)))
+        }
+        (Some(part), Some(_)) => {
+            Err(Unrecognised::WithinPage { offset_bytes: part.offset_bytes, page_bytes: chip.page_bytes })
+        }
     }
-    Ok(Some((defined, chip)))
 }
 
 fn cut(
@@ -230,11 +248,15 @@ fn cut(
         let end = chip.in_file(defined.offset_bytes + defined.size_bytes).min(image.len() as u64);
         let place = chip.in_file(defined.offset_bytes) as usize..end as usize;
         let sizes = Chip { block_bytes: None, ..*chip };
+        let given = match chip.page_bytes {
+            1 => Given { starts_at_bytes: place.start as u64, ..wanted.given },
+            _ => of_chip(&wanted.given, &sizes, place.start),
+        };
         Part {
             name: defined.name.clone(),
             offset_bytes: defined.offset_bytes,
             size_bytes: defined.size_bytes,
-            layout: recognise(&image[place.clone()], &of_chip(&wanted.given, &sizes, place.start), formats),
+            layout: recognise(&image[place.clone()], &given, formats),
             place_bytes: place,
         }
     };

@@ -39,6 +39,17 @@ pub fn begins(image: &[u8]) -> bool {
     Superblock::of(image).is_some()
 }
 
+/// Where in an image the first superblock stands.
+pub fn first(image: &[u8]) -> Option<usize> {
+    let mut magics = image.windows(MAGIC.len()).enumerate().filter(|(_, here)| *here == MAGIC);
+    magics.find(|(at, _)| begins(&image[*at..])).map(|(at, _)| at)
+}
+
+/// Whether the root of the one that begins there can be read.
+pub fn is_readable(image: &[u8]) -> bool {
+    Superblock::of(image).is_some_and(|superblock| has_root(&Tables::of(image, superblock)))
+}
+
 /// The files of one that begins at the start of `image`. `None`: there is none.
 pub fn files(image: &[u8], content: Content) -> Option<Tree> {
     let tables = Tables::of(image, Superblock::of(image)?);

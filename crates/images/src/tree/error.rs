@@ -28,6 +28,9 @@ pub enum TreeError {
     RefusedByRtems { errno: Errno, title: &'static str },
     #[error("no volume of UBI holds UBIFS: {}", if volumes.is_empty() { "there is none".to_string() } else { volumes.join(", ") })]
     NoUbifs { volumes: Vec<String> },
+    /// `volumes`: their names.
+    #[error("nothing is in it: no erase block here is of volume {}: empty, or cut off", volumes.join(", "))]
+    EmptyVolumes { volumes: Vec<String> },
     /// `known` lists the volumes with their numbers.
     #[error("UBI has no volume {name}: {known}")]
     NoVolumeOfName { name: String, known: String },

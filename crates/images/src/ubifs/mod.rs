@@ -20,6 +20,7 @@ use crate::format::{BlockLook, BlockOwner, BlockReader, Evidence, Given, ImageFo
 use crate::lost::history::History;
 use crate::scan::Scanned;
 use crate::tree::{Content, CutOff, OnChip, Tree, TreeError};
+use std::ops::Range;
 
 /// How they are recognised, read and explained.
 pub struct InImages;
@@ -49,6 +50,10 @@ impl ImageFormat for InImages {
             Some(_) => None,
             None => recognise::first_header(image),
         }
+    }
+
+    fn runs(&self, image: &[u8]) -> Vec<Range<usize>> {
+        recognise::runs(image)
     }
 
     fn marks_every_block(&self) -> bool {

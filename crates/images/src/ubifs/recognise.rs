@@ -6,12 +6,17 @@ use crate::format::{Given, ImageFs, Layout};
 use crate::recognise::{gcd, said, strides, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES_BYTES};
 use ffslab_text::quoting::quoted;
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// With what erase counter headers begin (`drivers/mtd/ubi/ubi-media.h`).
 const EC_MAGIC: &[u8; 4] = b"UBI#";
 const OOB_BYTES_MIN: u32 = 16;
 const UBI_HEADERS_MAX: usize = 256;
+const RUN_HEADERS_MAX: usize = 1 << 16;
+const RUN_BLOCKS_MIN: usize = 3;
+const STEPS_TRIED: usize = 64;
 const FEW_HEADERS: usize = 4;
 /// What is to be said of volumes whose data nothing checks.
 const RAW: &str = "UBI has no check sums over the data of dynamic volumes: in one that holds no UBIFS and becomes a file, a changed bit or a \
@@ -20,8 +25,10 @@ const RAW: &str = "UBI has no check sums over the data of dynamic volumes: in on
 const SUPERBLOCK_BYTES: u32 = 4096;
 
 pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
-    let places = headers(image);
+    let mut places = headers(image);
     let &first = places.first()?;
+    let block = step(&places);
+    places.retain(|at| (at - first).is_multiple_of(block));
     let offsets @ (vid, data) = ffslab_ubi::probe::offsets(&image[first..])?;
     // No erase block is larger; a header that says so is damaged, whatever its CRC.
     if vid.max(data) > 1 << 20 {
@@ -103,16 +110,66 @@ fn of_nor(fs: ImageFs, image: &[u8], given: &Given, found: (usize, usize, usize)
     )))
 }
 
-/// Where the erase counter headers stand whose CRC is right: the first of them, and those in step with it. An image of UBI may be
-/// a file of another file system, so headers of another distance do not count.
+/// Where the erase counter headers stand whose CRC is right: the first of them. An image of UBI may be a file of another one, whose headers
+/// are out of step.
 pub fn headers(image: &[u8]) -> Vec<usize> {
+    headers_at_most(image, UBI_HEADERS_MAX)
+}
+
+/// Images of UBI that stand one behind the other, out of step with one another. Within an image its headers are as far apart as erase
+/// blocks. An image that is a file of another one stands within a block of that, and is none of them.
+pub fn runs(image: &[u8]) -> Vec<Range<usize>> {
+    let places = headers_at_most(image, RUN_HEADERS_MAX);
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    while let Some(&first) = places.get(at) {
+        let block = step(&places[at..]);
+        let (mut last, mut count) = (first, 0);
+        while let Some(&here) = places.get(at) {
+            if (here - first).is_multiple_of(block) {
+                (last, count) = (here, count + 1);
+            } else if here - last >= block {
+                break;
+            }
+            at += 1;
+        }
+        // One header alone may be anything.
+        if count < RUN_BLOCKS_MIN {
+            return Vec::new();
+        }
+        runs.push(first..last + block);
+    }
+    if let Some(run) = runs.last_mut() {
+        run.end = image.len();
+    }
+    runs
+}
+
+/// How far the headers stand apart that are in step with the first one: the distance with which most follow it without a gap, unless all
+/// are multiples of the least.
+fn step(places: &[usize]) -> usize {
+    let apart = || places.windows(2).map(|pair| pair[1] - pair[0]);
+    let Some(least) = apart().min() else { return 1 };
+    if apart().all(|distance| distance.is_multiple_of(least)) {
+        return least;
+    }
+    let first = places[0];
+    let follow = |distance: &usize| {
+        let chain = (1..).map(|number| first + number * distance);
+        chain.take_while(|at| places.binary_search(at).is_ok()).count()
+    };
+    let distances = places.iter().skip(1).take(STEPS_TRIED).map(|at| at - first);
+    distances.max_by_key(|distance| (follow(distance), Reverse(*distance))).unwrap_or(least)
+}
+
+fn headers_at_most(image: &[u8], most: usize) -> Vec<usize> {
     let mut places = Vec::new();
     let mut at = 0;
     while let Some(found) = image.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == EC_MAGIC[0])) {
         at += found;
         if image[at..].starts_with(EC_MAGIC) && ffslab_ubi::probe::offsets(&image[at..]).is_some() {
             places.push(at);
-            if places.len() == UBI_HEADERS_MAX {
+            if places.len() == most {
                 break;
             }
         }

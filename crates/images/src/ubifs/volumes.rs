@@ -53,7 +53,7 @@ fn of_volumes(ubi: &Ubi, image: &[u8], layout: &Layout, content: Content) -> Res
     let mut space = Vec::new();
     let mut found = Vec::new();
     let mut room = Room::of(image.len() as u64);
-    let mut others = Vec::new();
+    let (mut others, mut empty) = (Vec::new(), Vec::new());
     let volumes = ubi.volumes();
     if volumes.iter().all(|info| !is_wanted(layout, &info.name, info.id)) {
         let known = volumes.iter().map(|info| format!("{} ({})", quoted(info.name.as_bytes()), info.id));
@@ -69,12 +69,17 @@ fn of_volumes(ubi: &Ubi, image: &[u8], layout: &Layout, content: Content) -> Res
             found.push(ReadVolume { name: info.name, id: info.id, entries: read.entries, is_folder: true });
         } else if held_lebs(ubi, &info)? > 0 || info.kind == VolumeKind::Static {
             others.push(info);
+        } else {
+            empty.push(quoted(info.name.as_bytes()).to_string());
         }
     }
     for info in others {
         let (read, told) = not_ubifs(ubi, info, content, &mut room)?;
         notes.extend(told.into_iter().map(|note| (read.name.clone(), note)));
         found.push(read);
+    }
+    if found.is_empty() && !empty.is_empty() {
+        return Err(TreeError::EmptyVolumes { volumes: empty });
     }
     if found.is_empty() {
         return Err(TreeError::NoUbifs { volumes: Vec::new() });

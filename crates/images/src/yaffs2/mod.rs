@@ -16,6 +16,7 @@ use ffslab_yaffs2::probe::{self, Known, PageKind};
 
 /// Headers stand at the beginning of pages, whose size nothing tells.
 const SMALLEST_PAGE_BYTES: usize = 512;
+const HEADERS_LOOKED_AT: usize = 4;
 
 /// How they are recognised, read and explained.
 pub struct InImages;
@@ -46,6 +47,15 @@ impl ImageFormat for InImages {
         given.fs.map(|_| {
             "there is no YAFFS2 object header in the image: without in-band tags it needs its OOB areas".to_string()
         })
+    }
+
+    fn begins_at(&self, image: &[u8], layout: Option<&Layout>) -> Option<usize> {
+        if layout.is_some() {
+            return None;
+        }
+        // In a dump of several partitions the first of these may stand in something else.
+        let firsts = probe::foreign::header_places(image).take(HEADERS_LOOKED_AT);
+        firsts.filter(|&at| at > 0).find(|&at| probe::layout(&image[at..], &Known::default()).is_some())
     }
 
     /// Most of its pages have tags that make sense.
@@ -112,10 +122,11 @@ fn cut_off(image: &[u8], layout: &Layout) -> Option<CutOff> {
     }
     // Where the size of the blocks is not known, nothing says that there are whole ones.
     let is_whole = image.len().is_multiple_of(layout.stored_block_bytes());
-    if is_whole && layout.block_sizes_that_fit_bytes.is_empty() {
+    let file = probe::unfinished(image, &layout.yaffs2?)?;
+    // A file that ends in a hole may be the last of a full partition: who makes a hole writes a header, with the size, last.
+    if is_whole && layout.block_sizes_that_fit_bytes.is_empty() && !file.ends_with_data {
         return None;
     }
-    let file = probe::unfinished(image, &layout.yaffs2?)?;
     let (name, held, all) = (quoted(&file.name), file.held_bytes, file.file_bytes);
     let what =
         format!("the image is cut off in the file {name}: {held} of its {all} B are there, and nothing behind it");

@@ -113,6 +113,11 @@ pub(super) fn looks_like_header(page: &[u8], is_big_endian: bool) -> bool {
         && (first == 0 || first.is_ascii_graphic() || (0x80..0xFF).contains(&first))
 }
 
+/// Where little-endian object headers may stand, at any place.
+pub fn header_places(image: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    (0..image.len().saturating_sub(512)).filter(|&at| looks_like_header(&image[at..], false))
+}
+
 /// Where object headers may stand.
 pub fn headers_in(image: &[u8], is_big_endian: bool) -> Vec<usize> {
     let places = (0..image.len().saturating_sub(512)).step_by(2);

@@ -22,17 +22,20 @@ pub(super) fn find(image: &[u8]) -> Option<Look> {
         let table = image.get(at..image.len().min(at + TABLE_BYTES))?;
         let rows = table.chunks_exact(ENTRY_BYTES);
         let used = rows.clone().take_while(|row| row.starts_with(&MAGIC)).count();
-        if used == 0 || !rows.clone().take(used).all(is_possible) {
+        let end = table.get(used * ENTRY_BYTES..(used + 1) * ENTRY_BYTES)?;
+        let has_md5 = end.starts_with(&MD5_MAGIC);
+        // With an MD5 behind them rows that cannot be are damaged ones.
+        let can_be = rows.clone().take(used).all(is_possible);
+        if used == 0 || !(has_md5 || can_be) {
             return None;
         }
-        let end = table.get(used * ENTRY_BYTES..(used + 1) * ENTRY_BYTES)?;
-        let is_right = match end {
-            [a, b, ..] if [*a, *b] == MD5_MAGIC => Md5::digest(&table[..used * ENTRY_BYTES])[..] == end[MD5_AT..],
+        let is_right = if has_md5 {
+            Md5::digest(&table[..used * ENTRY_BYTES])[..] == end[MD5_AT..]
+        } else {
             // Before ESP-IDF 3.1, and where somebody leaves it out, erased flash ends it.
-            _ if ffslab_mtd::is_erased(end) => true,
-            _ => false,
+            ffslab_mtd::is_erased(end)
         };
-        if !is_right {
+        if !is_right || !can_be {
             let doubt = format!("{NAME}, at {at:#x}, is not used, because its MD5 is wrong, or it has no end");
             return Some(Look { table: NAME, entries: Vec::new(), doubts: vec![doubt] });
         }

@@ -15,8 +15,6 @@ const STEP_BYTES: usize = 512;
 const BYTES_MAX: usize = 256 << 10;
 const VARIABLE: &[u8] = b"mtdparts=";
 const NAME_MAX: usize = 64;
-/// Larger than any chip: what a list says beyond the image shows with it.
-const ANY_CHIP_BYTES: u64 = 1 << 40;
 
 /// A copy whose CRC is right.
 struct Copy<'i> {
@@ -37,7 +35,7 @@ pub(super) fn find(image: &[u8]) -> Option<Look> {
     if !parts.iter().any(|part| holds_it(part, used.at as u64)) {
         return None;
     }
-    let mut doubts: Vec<String> = beyond(&parts, text).into_iter().collect();
+    let mut doubts: Vec<String> = mtdparts::beyond(&parts, text, NAME).into_iter().collect();
     doubts.extend(damaged_copy(image, used));
     let entries =
         parts.into_iter().map(|Defined { name, offset_bytes, size_bytes }| Entry { name, offset_bytes, size_bytes });
@@ -105,16 +103,6 @@ fn begins_with_name(bytes: &[u8]) -> bool {
     let name = bytes.split(|&byte| byte == b'=').next().unwrap_or_default();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
     (1..bytes.len()).contains(&name.len()) && name.iter().all(is_part)
-}
-
-/// What the list has that the image has not. The kernel leaves it out without a word.
-fn beyond(parts: &[Defined], text: &str) -> Option<String> {
-    let all = mtdparts::parse(text, ANY_CHIP_BYTES).ok()?;
-    let is_rest = |part: &Defined| part.offset_bytes + part.size_bytes == ANY_CHIP_BYTES;
-    let lacks = |part: &&Defined| !is_rest(part) && !parts.contains(part);
-    let lacking = all.iter().find(lacks)?;
-    let end = lacking.offset_bytes + lacking.size_bytes;
-    Some(format!("{NAME} has the partition {} to {end:#x}, behind the end of the file", lacking.name))
 }
 
 /// A copy beside the one that is used, with texts and a wrong CRC.
