@@ -55,7 +55,10 @@ impl ImageFormat for InImages {
         }
         // In a dump of several partitions the first of these may stand in something else.
         let firsts = probe::foreign::header_places(image).take(HEADERS_LOOKED_AT);
-        firsts.filter(|&at| at > 0).find(|&at| probe::layout(&image[at..], &Known::default()).is_some())
+        // What ends where a page does may be damaged pages of it.
+        firsts.filter(|&at| at > 0).find(|&at| {
+            probe::layout(&image[at..], &Known::default()).is_some_and(|found| !at.is_multiple_of(found.stride_bytes()))
+        })
     }
 
     /// Most of its pages have tags that make sense.
