@@ -49,6 +49,8 @@ pub struct Vfs {
     /// A file has been made since the mount.
     pub(crate) has_made_files: bool,
     device_task: Option<DeviceTask>,
+    /// The calls that come are the kernel's own.
+    is_in_kernel: bool,
 }
 
 /// Runs a background task of a driver until it sleeps or yields.
@@ -76,6 +78,7 @@ impl Vfs {
             synchronous: false,
             has_made_files: false,
             device_task: None,
+            is_in_kernel: false,
         }
     }
 
@@ -243,8 +246,9 @@ impl Vfs {
 
     /// Runs the body of a system call, with the cost of the call before it and a scheduling point after it.
     pub(crate) fn system_call<R>(&mut self, body: impl FnOnce(&mut Vfs) -> Result<R>) -> Result<R> {
-        self.spend(self.config.costs.call_ns);
-        self.sim.work(Work::TracedCall, 0);
+        if !self.is_in_kernel {
+            self.call_begins();
+        }
         self.wait_for_chip();
         let result = body(self);
         for (dentry, taken) in std::mem::take(&mut self.walked) {
@@ -252,7 +256,28 @@ impl Vfs {
                 self.dentries.put_back(dentry);
             }
         }
+        if !self.is_in_kernel {
+            self.schedule();
+        }
+        result
+    }
+
+    /// A system call begins that another part of the kernel carries out, by calls of its own on this mount ([`Vfs::as_kernel`]).
+    pub fn call_begins(&mut self) {
+        self.spend(self.config.costs.call_ns);
+        self.sim.work(Work::TracedCall, 0);
+    }
+
+    /// Such a call ends, in a scheduling point.
+    pub fn call_ends(&mut self) {
         self.schedule();
+    }
+
+    /// Calls that the kernel makes itself, as overlayfs does on its layers: nobody pays for a system call.
+    pub fn as_kernel<R>(&mut self, body: impl FnOnce(&mut Vfs) -> R) -> R {
+        let was_in_kernel = std::mem::replace(&mut self.is_in_kernel, true);
+        let result = body(self);
+        self.is_in_kernel = was_in_kernel;
         result
     }
 

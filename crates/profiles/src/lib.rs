@@ -50,8 +50,8 @@ pub use driver::SimulatedChip;
 pub use ecc_name::EccName;
 pub use error::ProfileError;
 pub use kernel::{
-    kernel_note, ErofsRules, FlashRules, FsRules, KernelFault, KernelProfile, MlcRules, ReserveOf, SpiNandRules,
-    SquashfsRules, Yaffs2Version, KERNEL_DEFAULT,
+    kernel_note, ErofsRules, FlashRules, FsRules, KernelFault, KernelProfile, MlcRules, OverlayfsRules, ReserveOf,
+    SpiNandRules, SquashfsRules, Yaffs2Version, KERNEL_DEFAULT,
 };
 pub use loader::Loader;
 pub use names::{nearest_names, unknown_profile};

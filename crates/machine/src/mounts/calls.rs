@@ -1,6 +1,6 @@
 //! System calls on several mounts: each goes to the mount to which its path or its descriptor leads.
 
-use super::Mounts;
+use super::{Member, Mounts};
 use crate::stack::Stack;
 use ffslab_fs::{Errno, FileKind, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::Sim;
@@ -14,6 +14,13 @@ fn below<'p>(directory: &[u8], path: &'p [u8]) -> Option<&'p [u8]> {
     (directory.is_empty() || rest.is_empty() || rest[0] == b'/').then_some(rest)
 }
 
+/// Which of the directories, without slashes around them, a path leads into, the deepest and then the last one, and the path there.
+pub(super) fn lead<'p, 'd>(directories: impl Iterator<Item = &'d [u8]>, path: &'p [u8]) -> (usize, &'p [u8]) {
+    let leads = |(number, directory): (usize, &[u8])| Some((directory.len(), number, below(directory, path)?));
+    let (_, number, rest) = directories.enumerate().filter_map(leads).max_by_key(|lead| lead.0).unwrap_or((0, 0, path));
+    (number, if rest.is_empty() { b"/" } else { rest })
+}
+
 impl Mounts {
     pub(super) fn root(&self) -> RefMut<'_, Stack> {
         self.member(0)
@@ -24,19 +31,24 @@ impl Mounts {
         self.members[number].stack.borrow_mut()
     }
 
-    /// The mount to which a path leads, the one that is mounted deepest, and the path there.
+    /// The mount to which a path leads, the one that is mounted deepest, and the path there. An overlay covers what is at its
+    /// place.
     pub(super) fn lead<'p>(&self, path: &'p [u8]) -> (usize, &'p [u8]) {
-        let leads = |(number, member): (usize, &super::Member)| {
-            Some((member.directory.len(), number, below(&member.directory, path)?))
-        };
-        let (_, number, rest) =
-            self.members.iter().enumerate().filter_map(leads).max_by_key(|lead| lead.0).unwrap_or((0, 0, path));
-        (number, if rest.is_empty() { b"/" } else { rest })
+        let overlays = self.overlays.iter().map(|overlay| &overlay.directory[..]);
+        lead(self.members.iter().map(Member::directory).chain(overlays), path)
     }
 
-    fn on_path<R>(&self, path: &[u8], call: impl FnOnce(&mut Stack, &[u8]) -> R) -> R {
+    /// A call on a mount: one of a file system, or an overlay.
+    fn on<R>(&self, number: usize, call: impl FnOnce(&mut dyn Calls) -> R) -> R {
+        match number.checked_sub(self.members.len()) {
+            None => call(&mut *self.member(number)),
+            Some(overlay) => call(&mut *self.overlays[overlay].overlay.borrow_mut()),
+        }
+    }
+
+    fn on_path<R>(&self, path: &[u8], call: impl FnOnce(&mut dyn Calls, &[u8]) -> R) -> R {
         let (number, path) = self.lead(path);
-        call(&mut self.member(number), path)
+        self.on(number, |mount| call(mount, path))
     }
 
     /// Both paths must lead to one mount (`EXDEV`).
@@ -44,11 +56,11 @@ impl Mounts {
         &self,
         old: &[u8],
         new: &[u8],
-        call: impl FnOnce(&mut Stack, &[u8], &[u8]) -> Answer<()>,
+        call: impl FnOnce(&mut dyn Calls, &[u8], &[u8]) -> Answer<()>,
     ) -> Answer<()> {
         let ((from, old), (to, new)) = (self.lead(old), self.lead(new));
         if from == to {
-            call(&mut self.member(from), old, new)
+            self.on(from, |mount| call(mount, old, new))
         } else {
             Err(Errno::XDev.into())
         }
@@ -58,22 +70,22 @@ impl Mounts {
         self.files.get(fd.0 as usize).copied().flatten().ok_or_else(|| Errno::BadF.into())
     }
 
-    fn on_file<R>(&self, fd: Fd, call: impl FnOnce(&mut Stack, Fd) -> Answer<R>) -> Answer<R> {
+    fn on_file<R>(&self, fd: Fd, call: impl FnOnce(&mut dyn Calls, Fd) -> Answer<R>) -> Answer<R> {
         let (number, fd) = self.file(fd)?;
-        call(&mut self.member(number), fd)
+        self.on(number, |mount| call(mount, fd))
     }
 
-    fn reads(&mut self, fd: Fd, call: impl FnOnce(&mut Stack, Fd) -> Answer<usize>) -> Answer<usize> {
+    fn reads(&mut self, fd: Fd, call: impl FnOnce(&mut dyn Calls, Fd) -> Answer<usize>) -> Answer<usize> {
         let (number, fd) = self.file(fd)?;
-        let bytes = call(&mut self.member(number), fd)?;
-        self.members[number].read_bytes += bytes as u64;
+        let bytes = self.on(number, |mount| call(mount, fd))?;
+        self.done_mut(number).read_bytes += bytes as u64;
         Ok(bytes)
     }
 
-    fn writes(&mut self, fd: Fd, call: impl FnOnce(&mut Stack, Fd) -> Answer<usize>) -> Answer<usize> {
+    fn writes(&mut self, fd: Fd, call: impl FnOnce(&mut dyn Calls, Fd) -> Answer<usize>) -> Answer<usize> {
         let (number, fd) = self.file(fd)?;
-        let bytes = call(&mut self.member(number), fd)?;
-        self.members[number].written_bytes += bytes as u64;
+        let bytes = self.on(number, |mount| call(mount, fd))?;
+        self.done_mut(number).written_bytes += bytes as u64;
         Ok(bytes)
     }
 
@@ -136,7 +148,7 @@ impl Calls for Mounts {
 
     fn open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Answer<Fd> {
         let (number, path) = self.lead(path);
-        let opened = self.member(number).open(path, flags, permissions)?;
+        let opened = self.on(number, |mount| mount.open(path, flags, permissions))?;
         let free = self.files.iter().position(Option::is_none).unwrap_or(self.files.len());
         if free == self.files.len() {
             self.files.push(None);
@@ -197,7 +209,7 @@ impl Calls for Mounts {
         let (of, fd) = self.file(fd)?;
         let (to, new) = self.lead(new);
         if of == to {
-            self.member(of).link_descriptor(fd, new)
+            self.on(of, |mount| mount.link_descriptor(fd, new))
         } else {
             Err(Errno::XDev.into())
         }
@@ -262,16 +274,18 @@ impl Calls for Mounts {
         self.on_all(|mount| mount.sync())
     }
 
-    /// syncfs(2) of the root.
+    /// syncfs(2) of what programs see as the root.
     fn syncfs(&mut self) -> Answer<()> {
-        self.root().syncfs()
+        self.on_path(b"/", |mount, _| mount.syncfs())
     }
 
     fn statfs(&mut self) -> Answer<StatFs> {
-        self.root().statfs()
+        self.on_path(b"/", |mount, _| mount.statfs())
     }
 
+    /// The names of overlays hold those of their layers.
     fn drop_caches(&mut self) -> Answer<()> {
+        self.overlays.iter().try_for_each(|laid| laid.overlay.borrow_mut().drop_caches())?;
         self.on_all(|mount| mount.drop_caches())
     }
 

@@ -33,6 +33,9 @@ const OF_MACHINE: &[&str] = &[
     "mount",
 ];
 
+/// `fs` of a mount that is laid over others, and has no partition of its own.
+pub(super) const OVERLAYFS: &str = "overlayfs";
+
 /// More mounts than this are taken to be a mistake.
 const MOUNTS_MAX: usize = 8;
 
@@ -95,6 +98,9 @@ impl MountKeys {
     fn check(&self) -> Result<(), String> {
         let at = &self.at;
         let is_part = |part: &str| !part.is_empty() && part != "." && part != "..";
+        if self.is_overlay() {
+            return self.check_overlay();
+        }
         if !at.starts_with('/') || !self.directory().split('/').all(is_part) {
             return Err(format!("at = \"{at}\": a directory below / is needed, such as \"/data\""));
         }
@@ -111,6 +117,27 @@ impl MountKeys {
             (Some(0), _) => Err(format!("mount at \"{at}\": volume_B = 0: a volume has bytes, such as \"8 MiB\"")),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it is laid over other mounts.
+    pub fn is_overlay(&self) -> bool {
+        self.text("fs") == Some(OVERLAYFS)
+    }
+
+    /// An overlay may also cover the root.
+    fn check_overlay(&self) -> Result<(), String> {
+        let at = &self.at;
+        let is_part = |part: &str| !part.is_empty() && part != "." && part != "..";
+        if at != "/" && (!at.starts_with('/') || !self.directory().split('/').all(is_part)) {
+            return Err(format!("at = \"{at}\": a directory is needed, such as \"/\" or \"/merged\""));
+        }
+        let other = self.own.keys().find(|key| *key != "fs").map(String::as_str);
+        if let Some(key) = self.volume_bytes.map(|_| "volume_B").or(other) {
+            return Err(format!(
+                "mount at \"{at}\": {key}: an overlay has the data of its lower and upper mounts: set it there"
+            ));
+        }
+        ffslab_overlayfs::Options::of(&self.options).map(drop).map_err(|says| format!("mount at \"{at}\": {says}"))
     }
 
     /// Whether a key of `[stack]` is about the machine, and not about one mount.

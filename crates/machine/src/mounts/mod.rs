@@ -8,6 +8,7 @@
 mod built;
 mod calls;
 mod keys;
+mod overlay;
 mod spec;
 mod system;
 
@@ -26,6 +27,8 @@ use std::rc::Rc;
 pub struct Mounts {
     sim: Sim,
     members: Vec<Member>,
+    /// Overlays of them; in numbers of mounts they follow the members.
+    overlays: Vec<overlay::Laid>,
     /// From the first erase block of all partitions to the last.
     whole: Mtd,
     /// The mount of each open file, and its descriptor there.
@@ -38,6 +41,12 @@ struct Member {
     directory: Vec<u8>,
     options: Vec<String>,
     stack: Rc<RefCell<Stack>>,
+    done: Done,
+}
+
+/// What programs did on a mount.
+#[derive(Clone, Copy, Default)]
+struct Done {
     read_bytes: u64,
     written_bytes: u64,
 }
@@ -71,7 +80,17 @@ impl Mounts {
             members.push(Member::new(other.keys.directory(), &other.keys.options, stack));
         }
         sim.mounts_run_by(members.iter().map(Member::gives_turn).collect());
-        Ok(Mounts { sim, members, whole, files: Vec::new() })
+        let overlays = spec.overlays.iter().map(|keys| overlay::Laid::of(keys, &members)).collect::<Result<_, _>>()?;
+        Ok(Mounts { sim, members, overlays, whole, files: Vec::new() })
+    }
+}
+
+impl Mounts {
+    fn done_mut(&mut self, number: usize) -> &mut Done {
+        match number.checked_sub(self.members.len()) {
+            None => &mut self.members[number].done,
+            Some(overlay) => &mut self.overlays[overlay].done,
+        }
     }
 }
 
@@ -81,9 +100,12 @@ impl Member {
             directory: directory.as_bytes().to_vec(),
             options: options.to_vec(),
             stack: Rc::new(RefCell::new(stack)),
-            read_bytes: 0,
-            written_bytes: 0,
+            done: Done::default(),
         }
+    }
+
+    fn directory(&self) -> &[u8] {
+        &self.directory
     }
 
     /// Runs its background tasks. A reference that did not end would keep the machine alive, so it holds none.
@@ -98,5 +120,7 @@ impl Member {
     }
 }
 
+#[cfg(test)]
+mod overlay_tests;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use crate::error::MachineError;
 use crate::stack::StackSpec;
 use crate::stack_keys::StackKeys;
 use crate::ubi_volume::UbiVolumes;
+use ffslab_profiles::{OverlayfsRules, Profile};
 use serde::Deserialize;
 use std::path::Path;
 use toml::{Table, Value};
@@ -14,6 +15,8 @@ use toml::{Table, Value};
 pub struct MountsSpec {
     pub root: StackSpec,
     pub others: Vec<OtherMount>,
+    /// Those that are laid over others.
+    pub overlays: Vec<MountKeys>,
 }
 
 /// A mount beside the root.
@@ -32,7 +35,11 @@ impl MountsSpec {
         let (mut root, mut filled) = StackSpec::from_keys(keys, base_dir)?;
         let mut others = Vec::with_capacity(keys.mount.len());
         let mut used = vec![root.partition.blocks()];
-        for (mount, filled) in keys.mount.iter().zip(&mut filled.mount) {
+        let overlays: Vec<MountKeys> = keys.mount.iter().filter(|mount| mount.is_overlay()).cloned().collect();
+        if let Some(overlay) = overlays.first() {
+            check_kernel(&filled, base_dir).map_err(|says| MachineError::Mount { at: overlay.at.clone(), says })?;
+        }
+        for (mount, filled) in keys.mount.iter().zip(&mut filled.mount).filter(|(mount, _)| !mount.is_overlay()) {
             let at = &mount.at;
             let wrong = |says: String| MachineError::Mount { at: at.clone(), says };
             let end = used.last().map_or(0, |blocks| blocks.end);
@@ -67,7 +74,7 @@ impl MountsSpec {
             *filled = filled_in(mount, &own);
             others.push(OtherMount { keys: mount.clone(), spec });
         }
-        Ok((MountsSpec { root, others }, filled))
+        Ok((MountsSpec { root, others, overlays }, filled))
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &StackSpec> {
@@ -77,6 +84,17 @@ impl MountsSpec {
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut StackSpec> {
         std::iter::once(&mut self.root).chain(self.others.iter_mut().map(|other| &mut other.spec))
     }
+}
+
+/// Errors: overlays of this kernel are not known.
+fn check_kernel(keys: &StackKeys, base_dir: &Path) -> Result<(), String> {
+    let board = Profile::load(&keys.board, keys.part.as_deref(), keys.kernel.as_deref(), base_dir)
+        .map_err(|error| error.to_string())?;
+    if board.flash_rules().overlayfs == OverlayfsRules::V6_1 {
+        return Ok(());
+    }
+    let name = &board.kernel_name;
+    Err(format!("overlayfs works as Linux 6.1's does, that of others in other steps, and [stack] has kernel {name}: say kernel = \"6.1\""))
 }
 
 /// The keys of a stack with this mount alone, on the machine of `stack`. A partition begins at `first_block` if the keys do

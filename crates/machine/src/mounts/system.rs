@@ -28,11 +28,12 @@ impl System for Mounts {
             let named = |error: SystemError| SystemError::unusable(format!("mount at \"/{at}\": {error}"));
             mount.mount(&self.members[number].options).map_err(named)?;
         }
-        Ok(())
+        self.overlays.iter().try_for_each(super::overlay::Laid::mount)
     }
 
     /// The root last. Those that an earlier attempt has unmounted stay so.
     fn umount(&mut self) -> Answer<()> {
+        self.overlays.iter().rev().try_for_each(super::overlay::Laid::umount)?;
         let others = (1..self.members.len()).rev();
         others
             .filter(|&number| self.member(number).is_mounted())
@@ -46,6 +47,7 @@ impl System for Mounts {
 
     fn crash(&mut self) -> Result<(), SystemError> {
         self.files.clear();
+        self.overlays.iter().for_each(|laid| laid.overlay.borrow_mut().crash());
         (0..self.members.len()).rev().for_each(|number| self.member(number).crash());
         Ok(())
     }
@@ -105,9 +107,11 @@ impl System for Mounts {
         (0..self.members.len()).map(|number| self.member(number).blocks_to_format()).sum()
     }
 
-    /// Of the root; those of all mounts are in [`System::mounts_done`].
+    /// Of what programs see as the root; those of all mounts are in [`System::mounts_done`].
     fn free_bytes(&mut self) -> Option<u64> {
-        self.root().free_bytes()
+        let (number, _) = self.lead(b"/");
+        let upper = number.checked_sub(self.members.len()).map(|overlay| self.overlays[overlay].upper);
+        self.member(upper.unwrap_or(number)).free_bytes()
     }
 
     fn file_bytes_max(&self) -> u64 {
@@ -120,7 +124,8 @@ impl System for Mounts {
 
     fn medium_bytes_at(&self, path: &[u8]) -> u64 {
         let (number, _) = self.lead(path);
-        let mount = self.member(number);
+        let upper = number.checked_sub(self.members.len()).map(|overlay| self.overlays[overlay].upper);
+        let mount = self.member(upper.unwrap_or(number));
         mount.volume_bytes().unwrap_or_else(|| mount.medium_bytes())
     }
 
@@ -172,8 +177,8 @@ impl System for Mounts {
                 bytes: mount.volume_bytes().unwrap_or_else(|| mount.medium_bytes()),
                 is_shared: mount.shares_ubi(),
                 blocks: (!is_volume).then(|| mount.blocks()),
-                read_bytes: member.read_bytes,
-                written_bytes: member.written_bytes,
+                read_bytes: member.done.read_bytes,
+                written_bytes: member.done.written_bytes,
                 page_programs: if is_volume {
                     None
                 } else {
@@ -183,7 +188,9 @@ impl System for Mounts {
                 free_bytes: mount.free_bytes(),
             }
         };
-        (0..self.members.len()).map(done).collect()
+        let mut all: Vec<MountDone> = (0..self.members.len()).map(done).collect();
+        all.extend(self.overlays.iter().map(|laid| laid.told(&all[laid.upper])).collect::<Vec<_>>());
+        all
     }
 
     fn image(&self, oob: bool) -> Result<Vec<u8>, SystemError> {

@@ -123,6 +123,19 @@ pub enum ErofsRules {
     V6_2,
 }
 
+/// How kernels lay one file system over another (`fs/overlayfs`), by the first that does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum OverlayfsRules {
+    /// Those before it, which were not read.
+    #[serde(rename = "3.18")]
+    V3_18,
+    #[serde(rename = "6.1")]
+    V6_1,
+    /// Those after it, which were not read.
+    #[serde(rename = "6.2")]
+    V6_2,
+}
+
 /// Rules and defaults of a kernel: those of its version (`profiles/kernels.toml`), or what a file says. What a whole file leaves out that
 /// is not needed is as in the kernels of today.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -194,6 +207,8 @@ pub struct KernelProfile {
     squashfs_rules: Option<Sourced<SquashfsRules>>,
     /// The first kernel whose rules of EROFS it follows. Absent: those of 6.1.
     erofs_rules: Option<Sourced<ErofsRules>>,
+    /// The first kernel whose rules of overlayfs it follows. Absent: those of 6.1.
+    overlayfs_rules: Option<Sourced<OverlayfsRules>>,
     /// The first kernel whose rules of write-back it follows.
     write_back_rules: Sourced<WriteBackName>,
     /// How often the flusher looks for what is old (`vm.dirty_writeback_centisecs`).
@@ -227,6 +242,7 @@ pub struct FlashRules {
     pub ubifs: FsRules,
     pub squashfs: SquashfsRules,
     pub erofs: ErofsRules,
+    pub overlayfs: OverlayfsRules,
 }
 
 impl KernelProfile {
@@ -270,6 +286,7 @@ impl KernelProfile {
             ubifs: said(&self.ubifs_rules).unwrap_or(FsRules::V6_1),
             squashfs: said(&self.squashfs_rules).unwrap_or(SquashfsRules::V6_0),
             erofs: said(&self.erofs_rules).unwrap_or(ErofsRules::V6_1),
+            overlayfs: said(&self.overlayfs_rules).unwrap_or(OverlayfsRules::V6_1),
         }
     }
 }

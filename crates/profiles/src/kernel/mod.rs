@@ -5,8 +5,8 @@ mod table;
 mod version;
 
 pub use keys::{
-    ErofsRules, FlashRules, FsRules, KernelProfile, MlcRules, ReserveOf, SpiNandRules, SquashfsRules, Yaffs2Version,
-    KERNEL_DEFAULT,
+    ErofsRules, FlashRules, FsRules, KernelProfile, MlcRules, OverlayfsRules, ReserveOf, SpiNandRules, SquashfsRules,
+    Yaffs2Version, KERNEL_DEFAULT,
 };
 pub use table::{kernel_note, KernelFault};
 
