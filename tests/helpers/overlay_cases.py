@@ -48,9 +48,17 @@ def cases() -> list[Case]:
         Case("mid", page.format("mid", 3), write(m("mid"), ["wronly"], 3)),
         Case("big", page.format("big", 7), write(m("big"), ["wronly"], 7)),
         Case("again", page.format("big", 9), write(m("big"), ["wronly"], 9)),
-        Case("cut", ": > /mnt/tail", [step("open", file=m("tail"), flags=["wronly", "create", "truncate"]), step("close", file=m("tail"))]),
+        Case(
+            "cut",
+            ": > /mnt/tail",
+            [step("open", file=m("tail"), flags=["wronly", "create", "truncate"]), step("close", file=m("tail"))],
+        ),
         Case("unlink", "rm -f /mnt/exact", [step("unlink", file=m("exact"))]),
-        Case("unlink more", "rm -f " + " ".join(f"/mnt/{name}" for name in many), [step("unlink", file=m(name)) for name in many]),
+        Case(
+            "unlink more",
+            "rm -f " + " ".join(f"/mnt/{name}" for name in many),
+            [step("unlink", file=m(name)) for name in many],
+        ),
         Case("list", "echo /mnt/many/* > /dev/null", [step("readdir", dir=m("many"))]),
         Case("mkdir", "mkdir /mnt/new /mnt/new/er", [step("mkdir", dir=m("new")), step("mkdir", dir=m("new/er"))]),
         Case("create", page.format("new/file", 0), write(m("new/file"), ["wronly", "create"], 0)),
@@ -78,9 +86,11 @@ def of_ubifs() -> list[Case]:
 
 def all_cases(layers: Layers) -> list[Case]:
     drop, dropped = "echo 3 > /proc/sys/vm/drop_caches", step("drop_caches")
+    piece_B = 65_536  # noqa: N806
+    parts = {"op": "read", "pattern": "sequential", "request_B": piece_B, "count": 23, "range_B": 23 * piece_B}
     read = [
         step("open", file="mnt/big", flags=["rdonly"]),
-        step("requests", file="mnt/big", op="read", pattern="sequential", request_B=65536, count=23, range_B=23 * 65536, calls="read"),
+        step("requests", file="mnt/big", calls="read", **parts),
         step("close", file="mnt/big"),
     ]
     last = Case("read", f"{drop}; dd if=/mnt/big of=/dev/null bs=65536 2> /dev/null", [dropped, *read])
@@ -90,12 +100,13 @@ def all_cases(layers: Layers) -> list[Case]:
 def simulated(layers: Layers, image: Path) -> dict[str, dict[str, int]]:
     """Operations of the chip in each case."""
     keys: dict[str, object] = {"board": "qemu-debian-amd64", "kernel": "6.1", "ecc": "sw", "partition_blocks": BLOCKS}
-    keys |= {"fs": layers.lower, "image": image.name} | ({"block_device": "mtdblock"} if layers.lower == "squashfs" else {})
-    keys |= {"max_beb_per1024": 2} if "ubifs" == layers.lower else {}
-    upper = {"at": "/upper", "fs": layers.upper, "partition_blocks": UPPER_BLOCKS}
+    keys |= {"fs": layers.lower, "image": image.name}
+    keys |= {"block_device": "mtdblock"} if layers.lower == "squashfs" else {}
+    keys |= {"max_beb_per1024": 2} if layers.lower == "ubifs" else {}
+    upper: dict[str, object] = {"at": "/upper", "fs": layers.upper, "partition_blocks": UPPER_BLOCKS}
     upper |= {"max_beb_per1024": 2} if layers.upper == "ubifs" else {}
     options = ["lowerdir=/", "upperdir=/upper/upper", "workdir=/upper/work"]
-    mounts = [upper, {"at": "/mnt", "fs": "overlayfs", "options": options}]
+    mounts: list[dict[str, object]] = [upper, {"at": "/mnt", "fs": "overlayfs", "options": options}]
     tables = "".join(
         "\n".join(["[[stack.mount]]", *(f"{key} = {json.dumps(value)}" for key, value in table.items()), ""])
         for table in mounts
@@ -106,7 +117,7 @@ def simulated(layers: Layers, image: Path) -> dict[str, dict[str, int]]:
     done = all_cases(layers)
     steps = [*before, *mount, *(line for case in done for line in [*case.steps, step("sync")])]
     (variant,) = run(experiment([tables, *steps], **keys), image.parent).summary["variants"]
-    rows = [[found["counts"][count] for count in COUNTS] for found in variant["steps"]][len(before) :]
+    rows = [[dict(found["counts"])[count] for count in COUNTS] for found in variant["steps"]][len(before) :]
     summed = {}
     for name, length in [("mount", 2), *((case.name, len(case.steps) + 1) for case in done)]:
         summed[name] = dict(zip(COUNTS, map(sum, zip(*rows[:length], strict=True)), strict=True))

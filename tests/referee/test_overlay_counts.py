@@ -29,9 +29,7 @@ def overlay_machine(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Itera
     programs = {f"modules/{module_name(module)}.ko": module_bytes(module) for module in added}
     names = "\n".join(f"insmod /modules/{module_name(module)}.ko" for module in added)
     programs["modules_of_overlays"] = f"#!/bin/sh\n{names}\n".encode()
-    machine = Machine(
-        replace(kit), tmp_path_factory.mktemp("overlay") / "machine", GUEST_SCRIPT.read_bytes(), programs
-    )
+    machine = Machine(replace(kit), tmp_path_factory.mktemp("overlay") / "machine", GUEST_SCRIPT.read_bytes(), programs)
     yield machine
     machine.stop()
 

@@ -58,7 +58,7 @@ impl Overlay {
 
     fn make_real(&self, path: &[u8], node: &NewNode<'_>) -> Result<()> {
         self.above(|vfs| {
-            Ok(match node.kind {
+            match node.kind {
                 FileKind::Directory => vfs.mkdir(path, node.permissions)?,
                 FileKind::Symlink => vfs.symlink(node.target, path)?,
                 FileKind::File => {
@@ -67,7 +67,8 @@ impl Overlay {
                     vfs.close(fd)?;
                 }
                 kind => vfs.mknod(path, kind, node.permissions, node.device)?,
-            })
+            }
+            Ok(())
         })
     }
 

@@ -60,7 +60,9 @@ fn filled(upper: &str, lower: &str) -> Mounts {
     machine.mount(&[]).unwrap();
     machine.mkdir(b"/low/etc", 0o755).unwrap();
     machine.mkdir(b"/low/etc/init", 0o750).unwrap();
-    for (path, bytes) in [("/low/etc/passwd", 300), ("/low/etc/init/rc", 5_000), ("/low/big", 150_000), ("/low/etc/motd", 20)] {
+    for (path, bytes) in
+        [("/low/etc/passwd", 300), ("/low/etc/init/rc", 5_000), ("/low/big", 150_000), ("/low/etc/motd", 20)]
+    {
         put(&mut machine, path, &content(bytes));
     }
     machine.symlink(b"etc/passwd", b"/low/link").unwrap();
@@ -275,7 +277,9 @@ impl Renewed {
             }
         }
         // Directories last, as names in them change their times.
-        for (path, stat, _) in tree.iter().rev().filter(|(_, stat, _)| stat.kind == FileKind::Directory || stat.links == 1) {
+        for (path, stat, _) in
+            tree.iter().rev().filter(|(_, stat, _)| stat.kind == FileKind::Directory || stat.links == 1)
+        {
             if stat.kind != FileKind::Symlink {
                 lower.utimens(&[b"/", &path[..]].concat(), Some(stat.accessed), Some(stat.modified)).unwrap();
             }
