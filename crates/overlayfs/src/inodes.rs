@@ -129,15 +129,13 @@ impl Names {
         self.rename(aside, other);
     }
 
-    /// Forgets what no open file needs (`drop_caches`).
+    /// Forgets what no open file needs (`drop_caches`). The root stays as long as it is mounted.
     pub fn shrink(&mut self) {
         let held: Vec<Vec<u8>> =
             self.known.iter().filter(|(_, known)| is_open(known)).map(|(path, _)| path.clone()).collect();
-        let leads = |path: &[u8]| {
-            held.iter()
-                .any(|held| held == path || path.is_empty() || held.starts_with(path) && held[path.len()] == b'/')
-        };
-        self.known.retain(|path, _| leads(path));
+        let leads =
+            |path: &[u8]| held.iter().any(|held| held == path || held.starts_with(path) && held[path.len()] == b'/');
+        self.known.retain(|path, _| path.is_empty() || leads(path));
     }
 
     fn below(&self, path: &[u8]) -> Vec<Vec<u8>> {

@@ -128,6 +128,10 @@ impl Overlay {
         if let Some(known) = self.names.get(path) {
             return Ok(known.clone());
         }
+        if path.is_empty() {
+            // The root is known from the mount on.
+            return Err(Errno::NoDev);
+        }
         let directory = self.node(above(path))?;
         if last_name(path).len() > self.name_bytes_max() {
             return Err(Errno::NameTooLong);

@@ -47,7 +47,9 @@ fn get(machine: &mut dyn System, path: &str) -> Vec<u8> {
 
 fn names(machine: &mut dyn Calls, path: &str) -> Vec<String> {
     let entries = machine.readdir_path(path.as_bytes()).unwrap();
-    entries.iter().map(|entry| String::from_utf8_lossy(&entry.name).into_owned()).collect()
+    let mut names: Vec<_> = entries.iter().map(|entry| String::from_utf8_lossy(&entry.name).into_owned()).collect();
+    names.sort_unstable();
+    names
 }
 
 fn errno<T>(answer: Answer<T>) -> Option<Errno> {
@@ -173,7 +175,7 @@ fn a_power_cut_leaves_the_lower_file_or_the_whole_copy() {
         let mut copies = 0;
         for operations in (0..200).step_by(3) {
             let mut machine = filled(upper, "ubifs");
-            machine.cut_power_after(operations, Torn::No).unwrap();
+            machine.cut_power_after(operations, Torn::Nothing).unwrap();
             let change = |machine: &mut Mounts| -> Answer<()> {
                 machine.chmod(b"/etc/init/rc", 0o700)?;
                 let fd = machine.open(b"/big", OpenFlags { create: false, ..WRITE }, 0)?;
@@ -205,7 +207,7 @@ fn a_power_cut_leaves_the_lower_file_or_the_whole_copy() {
 fn what_cannot_be_laid_over_is_said() {
     let said = |options: &str, kernel: &str, more: &str| {
         let stack = format!(
-            "board = \"omap3evm\"\nkernel = \"{kernel}\"\nfs = \"ubifs\"\npartition_blocks = 60\n\
+            "board = \"omap3evm\"\nkernel = \"{kernel}\"\nfs = \"ubifs\"\npartition_blocks = 80\n\
              [[mount]]\nat = \"/low\"\nfs = \"jffs2\"\npartition_blocks = 60\n\
              [[mount]]\nat = \"/all\"\nfs = \"overlayfs\"\noptions = [{options}]\n{more}"
         );
@@ -256,7 +258,7 @@ impl Renewed {
         self.0.overlays[0].umount().unwrap();
         for (number, root) in [(1, "/"), (0, "/upper")] {
             let mut stack = self.0.member(number);
-            clear(&mut *stack, root.as_bytes(), &tree);
+            clear(&mut *stack, root.as_bytes());
         }
         let mut lower = self.0.member(1);
         for (path, stat, content) in &tree {
@@ -304,12 +306,12 @@ fn walk(machine: &mut Mounts, at: &[u8], tree: &mut Vec<(Vec<u8>, Stat, Vec<u8>)
 }
 
 /// Removes all but files with several names.
-fn clear(stack: &mut dyn Calls, at: &[u8], tree: &[(Vec<u8>, Stat, Vec<u8>)]) {
+fn clear(stack: &mut dyn Calls, at: &[u8]) {
     for entry in stack.readdir_path(at).unwrap() {
         let path = [at.strip_suffix(b"/").unwrap_or(at), b"/", &entry.name[..]].concat();
         let stat = stack.lstat(&path).unwrap();
         if stat.kind == FileKind::Directory {
-            clear(stack, &path, tree);
+            clear(stack, &path);
             let _ = stack.rmdir(&path);
             let _ = stack.removexattr(&path, b"trusted.overlay.opaque");
             let _ = stack.removexattr(&path, b"trusted.overlay.origin");
