@@ -29,6 +29,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/images")]
 import test_mutated_dumps as dumps  # noqa: E402
 from helpers.mutations import Image  # noqa: E402
 from hostile import runner  # noqa: E402
+from test_hostile import Call  # noqa: E402
 
 SECONDS_MAX = 20
 BYTES_MAX = 1 << 30
@@ -110,7 +111,7 @@ def worker(seeds: range, made: Made, ground: Path, keep: Path, seen: mmap.mmap) 
     os._exit(0)
 
 
-def dumps_of(seed: int, made: Made, folder: Path) -> list[dumps.Call]:
+def dumps_of(seed: int, made: Made, folder: Path) -> list[Call]:
     dumps.kinds = lambda _: made  # type: ignore[assignment]
     return dumps.thrown(folder, range(seed, seed + 1))
 

@@ -62,11 +62,11 @@ def test_images_of_ubi_out_of_step_are_partitions_each(tmp_path: Path, oob_B: in
 
 @pytest.mark.parametrize("pieces", ["512+14x4+8", "1024+30x2+20"])
 def test_what_is_left_of_oob_areas_may_stand_behind_the_pieces_of_a_page(tmp_path: Path, pieces: str) -> None:
-    sizes, rest = pieces.rsplit("+", 1)
+    sizes, rest_size = pieces.rsplit("+", 1)
     data, spare = (int(word) for word in sizes.split("x")[0].split("+"))
     image = with_oob(ubi_of_large_pages(tmp_path), data, spare, b"")
     page = 2048 // data * (data + spare)
-    rest = b"\xff" * int(rest)
+    rest = b"\xff" * int(rest_size)
     path = saved(tmp_path, b"".join(image[at : at + page] + rest for at in range(0, len(image), page)))
     assert contents(path) == expected(tmp_path) == contents(path, layout=pieces)
 

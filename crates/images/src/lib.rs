@@ -27,7 +27,7 @@ pub mod littlefs;
 pub mod look;
 pub mod lost;
 mod named;
-mod on_chip;
+pub mod on_chip;
 pub mod part_trees;
 pub mod purposes;
 pub mod recognise;

@@ -3,10 +3,11 @@
 use crate::log::{self, Record};
 use crate::Toy;
 use ffslab_fs::{FileSystem, PAGE_BYTES};
-use ffslab_images::format::{BlockLook, BlockOwner, Evidence, ImageFormat, ImageFs};
-use ffslab_images::recognise::{strides, Given, Layout, BLOCK_BYTES_USUAL};
+use ffslab_images::format::{BlockLook, BlockOwner, Evidence, Given, ImageFormat, ImageFs, Layout};
+use ffslab_images::on_chip::chip_with;
+use ffslab_images::recognise::{strides, BLOCK_BYTES_USUAL};
 use ffslab_images::scan::Scanned;
-use ffslab_images::tree::{as_it_is, chip_with, tree_in, Content, OnChip, Tree, TreeError};
+use ffslab_images::tree::{tree_in, Content, OnChip, Tree, TreeError};
 use ffslab_lab::SystemError;
 use ffslab_machine::file_systems::{Descriptor, Ground, Mountable, Promises, Settings};
 use ffslab_machine::mount_options::{no_options, MountOptions};
@@ -103,7 +104,7 @@ impl ImageFormat for InImages {
     }
 
     fn on_chip<'i>(&self, image: &'i [u8], layout: &Layout) -> Result<OnChip<'i>, TreeError> {
-        as_it_is(image, layout, BLOCKS_MIN)
+        layout.as_it_is(image, BLOCKS_MIN)
     }
 }
 
