@@ -27,6 +27,8 @@ class FileSystem(NamedTuple):
 
 # In the place of a file system: a program drives the device itself, and mounts nothing.
 BLOCK_DEVICE = "block-device"
+# A mount laid over others, which compress or not.
+OVERLAYFS = "overlayfs"
 TABLE = tuple(FileSystem(*row) for row in _native.file_systems())
 ON_LINUX = tuple(fs.name for fs in TABLE if fs.on_linux)
 # Linux has them, but no folder of this computer shows them: the root of such an image has another number than the

@@ -1,24 +1,11 @@
 //! Open files: each has the real file of its layer open (`fs/overlayfs/file.c`).
 
-use crate::inodes::Node;
+use crate::inodes::{Node, Opened, Where};
 use crate::lookup::LastLink;
 use crate::Overlay;
 use ffslab_fs::{Errno, FileKind, NewNode, Result, Stat};
 use ffslab_linux::Vfs;
 use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, Whence};
-
-/// An open file.
-pub(crate) struct Opened {
-    node: Node,
-    /// On which layer, and its descriptor there; `None`: it is a directory.
-    real: Option<(Where, Fd)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Where {
-    Upper,
-    Lower(usize),
-}
 
 impl Overlay {
     pub(crate) fn open_path(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Result<Fd> {

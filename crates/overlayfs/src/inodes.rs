@@ -60,6 +60,19 @@ impl Inode {
     }
 }
 
+/// An open file.
+pub(crate) struct Opened {
+    pub node: Node,
+    /// On which layer, and its descriptor there; `None`: it is a directory.
+    pub real: Option<(Where, Fd)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Where {
+    Upper,
+    Lower(usize),
+}
+
 /// A name that was looked up.
 #[derive(Clone)]
 pub(crate) enum Known {

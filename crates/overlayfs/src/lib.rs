@@ -29,8 +29,7 @@ use ffslab_fs::{Errno, Ino, Result};
 use ffslab_linux::Vfs;
 use ffslab_sim::Sim;
 use ffslab_system::Calls;
-use files::Opened;
-use inodes::Names;
+use inodes::{Names, Opened};
 use std::cell::RefMut;
 use std::rc::Rc;
 

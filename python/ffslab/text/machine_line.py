@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ffslab import systems
 from ffslab.answers.summary import Summary, VariantSummary
-from ffslab.file_systems import BLOCK_DEVICE, title
+from ffslab.file_systems import BLOCK_DEVICE, OVERLAYFS, title
 from ffslab.text.durations import duration
 
 # Of what differs so many values are named; of more, how many there are.
@@ -161,6 +161,8 @@ def _with_compression(mount: Mapping[str, Any], stack: Mapping[str, Any]) -> str
     fs = str(mount.get("fs"))
     if fs in ("none", BLOCK_DEVICE):
         return "no file system"
+    if fs == OVERLAYFS:
+        return fs
     compression = mount.get("compression", stack.get("compression"))
     if compression is None:
         # Who may compress has the key in every stack that was filled; the others have no such key.

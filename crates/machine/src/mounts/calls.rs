@@ -1,25 +1,12 @@
 //! System calls on several mounts: each goes to the mount to which its path or its descriptor leads.
 
-use super::{Member, Mounts};
+use super::member::{lead, Member};
+use super::Mounts;
 use crate::stack::Stack;
 use ffslab_fs::{Errno, FileKind, RenameFlags, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::Sim;
 use ffslab_system::{Advice, Answer, Calls, Entry, FallocateFlag, Fd, MapAccess, OpenFlags, Refusal, Whence};
 use std::cell::RefMut;
-
-/// The rest of `path` below `directory`, if it leads there.
-fn below<'p>(directory: &[u8], path: &'p [u8]) -> Option<&'p [u8]> {
-    let start = path.iter().position(|&byte| byte != b'/').unwrap_or(path.len());
-    let rest = path[start..].strip_prefix(directory)?;
-    (directory.is_empty() || rest.is_empty() || rest[0] == b'/').then_some(rest)
-}
-
-/// Which of the directories, without slashes around them, a path leads into, the deepest and then the last one, and the path there.
-pub(super) fn lead<'p, 'd>(directories: impl Iterator<Item = &'d [u8]>, path: &'p [u8]) -> (usize, &'p [u8]) {
-    let leads = |(number, directory): (usize, &[u8])| Some((directory.len(), number, below(directory, path)?));
-    let (_, number, rest) = directories.enumerate().filter_map(leads).max_by_key(|lead| lead.0).unwrap_or((0, 0, path));
-    (number, if rest.is_empty() { b"/" } else { rest })
-}
 
 impl Mounts {
     pub(super) fn root(&self) -> RefMut<'_, Stack> {

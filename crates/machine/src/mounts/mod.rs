@@ -8,6 +8,7 @@
 mod built;
 mod calls;
 mod keys;
+mod member;
 mod overlay;
 mod spec;
 mod system;
@@ -18,37 +19,21 @@ pub use spec::MountsSpec;
 use crate::error::MachineError;
 use crate::stack::Stack;
 use ffslab_mtd::Mtd;
-use ffslab_sim::{GivesTurn, Mount, Sim};
+use ffslab_sim::{Mount, Sim};
 use ffslab_system::Fd;
-use std::cell::RefCell;
-use std::rc::Rc;
+use member::{Done, Member};
+use overlay::Laid;
 
 /// A machine with several mounts. The first one is the root.
 pub struct Mounts {
     sim: Sim,
     members: Vec<Member>,
     /// Overlays of them; in numbers of mounts they follow the members.
-    overlays: Vec<overlay::Laid>,
+    overlays: Vec<Laid>,
     /// From the first erase block of all partitions to the last.
     whole: Mtd,
     /// The mount of each open file, and its descriptor there.
     files: Vec<Option<(usize, Fd)>>,
-}
-
-/// A mount and what programs did there.
-struct Member {
-    /// The directory without slashes around it; "" of the root.
-    directory: Vec<u8>,
-    options: Vec<String>,
-    stack: Rc<RefCell<Stack>>,
-    done: Done,
-}
-
-/// What programs did on a mount.
-#[derive(Clone, Copy, Default)]
-struct Done {
-    read_bytes: u64,
-    written_bytes: u64,
 }
 
 impl Mounts {
@@ -80,7 +65,7 @@ impl Mounts {
             members.push(Member::new(other.keys.directory(), &other.keys.options, stack));
         }
         sim.mounts_run_by(members.iter().map(Member::gives_turn).collect());
-        let overlays = spec.overlays.iter().map(|keys| overlay::Laid::of(keys, &members)).collect::<Result<_, _>>()?;
+        let overlays = spec.overlays.iter().map(|keys| Laid::of(keys, &members)).collect::<Result<_, _>>()?;
         Ok(Mounts { sim, members, overlays, whole, files: Vec::new() })
     }
 }
@@ -94,33 +79,8 @@ impl Mounts {
     }
 }
 
-impl Member {
-    fn new(directory: &str, options: &[String], stack: Stack) -> Member {
-        Member {
-            directory: directory.as_bytes().to_vec(),
-            options: options.to_vec(),
-            stack: Rc::new(RefCell::new(stack)),
-            done: Done::default(),
-        }
-    }
-
-    fn directory(&self) -> &[u8] {
-        &self.directory
-    }
-
-    /// Runs its background tasks. A reference that did not end would keep the machine alive, so it holds none.
-    fn gives_turn(&self) -> GivesTurn {
-        let stack = Rc::downgrade(&self.stack);
-        Rc::new(move |task| {
-            let Some(stack) = stack.upgrade() else { return true };
-            let Ok(mut stack) = stack.try_borrow_mut() else { return false };
-            stack.vfs.give_turn(task);
-            true
-        })
-    }
-}
-
 #[cfg(test)]
+#[path = "overlay/tests.rs"]
 mod overlay_tests;
 #[cfg(test)]
 mod tests;

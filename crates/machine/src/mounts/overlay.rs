@@ -1,7 +1,7 @@
 //! Overlays of other mounts: `fs = "overlayfs"`.
 
-use super::calls::lead;
-use super::{Done, Member, MountKeys};
+use super::keys::{MountKeys, OVERLAYFS};
+use super::member::{lead, Done, Member};
 use crate::error::MachineError;
 use crate::stack::Stack;
 use ffslab_linux::Vfs;
@@ -101,7 +101,7 @@ impl Laid {
     pub fn told(&self, upper: &MountDone) -> MountDone {
         MountDone {
             at: self.at(),
-            fs: super::keys::OVERLAYFS,
+            fs: OVERLAYFS,
             bytes: upper.bytes,
             is_shared: false,
             blocks: None,

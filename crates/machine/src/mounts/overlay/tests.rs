@@ -14,7 +14,7 @@ use ffslab_system::{
 use std::path::Path;
 
 const OVERLAY: &str = "[[mount]]\nat = \"/\"\nfs = \"overlayfs\"\n\
-     options = [\"lowerdir=/low\", \"upperdir=/upper\", \"workdir=/work\"]\n";
+     options = [\"lowerdir=/low\", \"upperdir=/upper\", \"workdir=/aside\"]\n";
 const WRITE: OpenFlags = OpenFlags { read: true, write: true, create: true, ..OpenFlags::READ };
 
 /// The root is the upper mount, `/low` the lower one, and the overlay covers the root.
@@ -116,7 +116,7 @@ fn what_programs_change_is_copied_up_and_the_rest_shows_through() {
         assert_eq!(get(machine, "/big"), after);
         assert_eq!(machine.member(1).stat(b"/big").unwrap().size_bytes, 150_000, "the lower one stays");
         assert_eq!(machine.stat(b"/etc/init").unwrap().links, 1);
-        assert_eq!(names(&mut *machine.member(0), "/work/work"), [""; 0]);
+        assert_eq!(names(&mut *machine.member(0), "/aside/work"), [""; 0]);
     }
 }
 
@@ -193,7 +193,7 @@ fn a_power_cut_leaves_the_lower_file_or_the_whole_copy() {
             assert_eq!(get(&mut machine, "/etc/init/rc"), content(5_000), "{upper}, cut after {operations}");
             assert!([0o644, 0o700].contains(&machine.stat(b"/etc/init/rc").unwrap().permissions));
             assert_eq!(machine.getxattr(b"/big", b"user.note").unwrap(), b"kept");
-            assert_eq!(names(&mut *machine.member(0), "/work/work"), [""; 0]);
+            assert_eq!(names(&mut *machine.member(0), "/aside/work"), [""; 0]);
             copies += usize::from(machine.member(0).stat(b"/upper/big").is_ok());
             if is_whole {
                 break;
@@ -222,7 +222,7 @@ fn what_cannot_be_laid_over_is_said() {
             },
         }
     };
-    let good = "\"lowerdir=/low\", \"upperdir=/upper\", \"workdir=/work\"";
+    let good = "\"lowerdir=/low\", \"upperdir=/upper\", \"workdir=/aside\"";
     for (options, kernel, more, says) in [
         ("\"upperdir=/u\", \"workdir=/w\"", "6.1", "", "lowerdir is missing"),
         ("\"lowerdir=/low\", \"upperdir=/u\", \"workdir=/low/w\"", "6.1", "", "on two mounts"),
