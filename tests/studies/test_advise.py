@@ -166,7 +166,7 @@ def test_the_page_says_what_it_must(ffslab: Command, question: Path, answered: t
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("per_day = 3", "", "`per_day` says how often"),
+        ("per_day = 3", "", "`per_day` must say how often"),
         ("years >= 0.001", "years >= 1e999", '"1e999" must be a number'),
         ("years >= 0.001", "years about 3", "a figure, a sign and a value"),
         ("years >= 0.001", "writes.latency_p9_us <= 5 ms", "did you mean writes.latency_p9"),

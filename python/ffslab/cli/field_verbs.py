@@ -260,10 +260,6 @@ def lifetime(
 
     check_positive({"--per-day": per_day, "--years": years})
     age_days = None if age is None else days_of("--age", age)
-    if simulate and fast:
-        raise InputError(
-            "--simulate, --fast: every operation of a life is run, or its steady times are leapt over: give one"
-        )
     where = place.chosen()
     given = life.Given(endurance, per_day, years, jobs, yes)
     kind = _kind(start, workload or [], age_days, place)
