@@ -61,7 +61,9 @@ INTRODUCTION = """# Evidence: published measurements beside simulations
 {answer}
 
 What other people measured on their boards (lines of mtd_speedtest, boot logs, benchmarks), and what ffslab gives for
-the same machine when it knows data sheets alone. No constant was chosen for a case, and misses stand as they are. How
+the same machine when it knows data sheets alone. No constant was chosen for a case but one kind, and
+misses stand as they are: `driver.load_ns_per_B` of the controllers `atmel-pio` and `ts72xx` was estimated with the
+numbers of their boards in sight, so those cases prove little. How
 near a kind comes says what such a time of ffslab is worth on a board that nobody calibrated; one that was
 ([calibration](calibrating-your-board.md)) does better, and each run says in its last lines which it is. `python
 docs/evidence/figures.py` writes this page.
