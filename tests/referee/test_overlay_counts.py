@@ -18,7 +18,7 @@ from referee.parts import GUEST_SCRIPT
 from referee.probe_kit import UNPACK, archive, read_log
 
 # What a row of the probe's log is, by the counter to which it belongs.
-TYPES = {"page_reads": "Rr", "page_programs": "Ww", "block_erases": "E"}
+TYPES = {"page_reads": "Rr", "page_programs": "Ww", "erases": "E"}
 
 
 @pytest.fixture(scope="module")
