@@ -26,6 +26,10 @@ from statistics import median
 from ffslab.text.tables import text_table
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from trees import tree_of  # noqa: E402
+
 HISTORY = ROOT / "benches/history.csv"
 # Less is no change that anybody feels, whatever the rounds say.
 MOVED = 0.02
@@ -104,13 +108,7 @@ class Row:
 def other_tree(commit: str) -> Iterator[Path]:
     """That commit with its own native module; what is compiled stays in `target/compare` for the next time."""
     place = ROOT / "target/compare"
-    tree = place / "tree"
-    subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=False, capture_output=True)
-    subprocess.run(
-        ["git", "worktree", "add", "--quiet", "--force", "--detach", str(tree), commit], cwd=ROOT, check=True
-    )
-    try:
-        shutil.copytree(ROOT / "python/ffslab/report/assets", tree / "python/ffslab/report/assets", dirs_exist_ok=True)
+    with tree_of(commit, place) as tree:
         environment = {
             **os.environ,
             "CARGO_TARGET_DIR": str(place / "built"),
@@ -121,8 +119,6 @@ def other_tree(commit: str) -> Iterator[Path]:
         subprocess.run(shlex.split(cargo), cwd=tree, env=environment, check=True)
         shutil.copy(place / "built/release/libffslab_native.so", tree / "python/ffslab/_native.abi3.so")
         yield tree
-    finally:
-        subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=False)
 
 
 def cpu_s(tree: Path, command: str, place: Path) -> float:

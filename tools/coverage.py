@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ffslab.text.tables import text_table
+from trees import tree_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "target/coverage"
@@ -51,10 +52,10 @@ Counts = list[int]
 def llvm(tool: str) -> str:
     """The tool of rustc's LLVM."""
     told = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"LLVM version: (\d+)", told)
-    name = f"{tool}-{found[1]}" if found else tool
+    (version,) = re.findall(r"^LLVM version: (\d+)", told, re.MULTILINE)
+    name = f"{tool}-{version}"
     if shutil.which(name) is None:
-        sys.exit(f"coverage: there is no {name}: install LLVM {found[1] if found else ''} (Debian: llvm-{name[-2:]})")
+        sys.exit(f"coverage: there is no {name}: install LLVM {version} (Debian: llvm-{version})")
     return name
 
 
@@ -66,10 +67,8 @@ def run(words: list[str], **more: str) -> None:
         print(f"coverage: {' '.join(words[:3])} ...: exit code {code}", file=sys.stderr)
 
 
-def counted(commit: str) -> list[Path]:
-    """Builds the commit, runs its tests, and gives the programs that counted."""
-    subprocess.run(["git", "worktree", "add", "--quiet", "--force", "--detach", TREE, commit], cwd=ROOT, check=True)
-    shutil.copytree(ROOT / "python/ffslab/report/assets", TREE / "python/ffslab/report/assets", dirs_exist_ok=True)
+def counted() -> list[Path]:
+    """Builds the tree, runs its tests, and gives the programs that counted."""
     build = {"RUSTFLAGS": "-C instrument-coverage", "CARGO_TARGET_DIR": str(BUILT)}
     # What build scripts count is of no interest.
     run(["cargo", "test", "--no-run", *PROGRAMS], **build, LLVM_PROFILE_FILE="/dev/null")
@@ -152,14 +151,10 @@ def main() -> None:
     llvm("llvm-cov")
     shutil.rmtree(COUNTS, ignore_errors=True)
     COUNTS.mkdir(parents=True)
-    remove = ["git", "worktree", "remove", "--force", str(TREE)]
-    subprocess.run(remove, cwd=ROOT, check=False, capture_output=True)
-    try:
-        programs = counted(asked.commit)
+    with tree_of(asked.commit, PLACE):
+        programs = counted()
         print(table_of(of_crates(programs, COUNTS.glob("*.profraw")), "regions"), end="\n\n")
         print(table_of(of_package(), "branches"))
-    finally:
-        subprocess.run(remove, cwd=ROOT, check=False)
 
 
 if __name__ == "__main__":

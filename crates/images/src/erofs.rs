@@ -70,8 +70,10 @@ impl ImageFormat for InImages {
     }
 
     fn begins_at(&self, image: &[u8], layout: Option<&Layout>) -> Option<usize> {
-        let first = self.places(image).first().filter(|_| layout.is_none())?.start;
-        (first > 0).then_some(first)
+        if layout.is_some() {
+            return None;
+        }
+        self.places(image).first().map(|place| place.start).filter(|&first| first > 0)
     }
 
     /// Those whose root can be read: four bytes of a program may look like a superblock.

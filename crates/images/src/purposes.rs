@@ -1,7 +1,7 @@
 //! For what the pages of an erase block were written: which file, or which structure of the file system itself.
 //!
 //! A format tells of each written block how many bytes stand for whom, still valid or not, and which names it holds
-//! ([`Written`]). [`Purposes`] takes the one with most bytes for the purpose of the block, and makes paths of the names.
+//! (`Written`). [`Purposes`] takes the one with most bytes for the purpose of the block, and makes paths of the names.
 
 use crate::format::{BlockLook, BlockReader, ImageFs};
 use crate::lost::history::Name;

@@ -1,7 +1,7 @@
 //! Attributes: stat(2) and its relatives, chmod, chown, utimens.
 
+use crate::namei::LastLink;
 use crate::vfs::Vfs;
-use crate::walk::LastLink;
 use ffslab_fs::{Errno, Ino, Result, SetAttr, Stat};
 use ffslab_system::Fd;
 

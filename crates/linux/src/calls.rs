@@ -1,16 +1,13 @@
 //! The system calls: what each is charged, and which part of the crate carries it out.
 
+use crate::namei::{check_times, node_of, symlink_to, LastLink};
 use crate::read::Target as ReadTarget;
 use crate::vfs::Vfs;
-use crate::walk::LastLink;
 use crate::write_back;
 use crate::xattr::Target;
-use ffslab_fs::{Errno, FileKind, NewNode, RenameFlags, Result, SetAttr, Stat, StatFs, TimeSpec, XattrMode};
+use ffslab_fs::{FileKind, NewNode, RenameFlags, Result, SetAttr, Stat, StatFs, TimeSpec, XattrMode};
 use ffslab_sim::{Idle, Sim};
 use ffslab_system::{Advice, Answer, Calls, Entry, FallocateFlag, Fd, MapAccess, Nodes, OpenFlags, Whence};
-
-/// Longest target of a symbolic link (`PATH_MAX` without the final NUL).
-const TARGET_BYTES_MAX: usize = 4095;
 
 impl Vfs {
     /// A system call as its program sees it.
@@ -71,8 +68,8 @@ impl Calls for Vfs {
     }
 
     /// # Errors
-    /// [`Errno::NotSup`]: the file system knows no files without names, or the file is a FIFO, which nobody else could
-    /// open. [`Errno::NxIo`]: the file is a device file, for which there is no device here, or a socket.
+    /// `Errno::NotSup`: the file system knows no files without names, or the file is a FIFO, which nobody else could
+    /// open. `Errno::NxIo`: the file is a device file, for which there is no device here, or a socket.
     fn open(&mut self, path: &[u8], flags: OpenFlags, permissions: u32) -> Answer<Fd> {
         self.answer(|vfs| vfs.open_path(path, flags, permissions))
     }
@@ -179,7 +176,7 @@ impl Calls for Vfs {
         self.rename_with(old, new, RenameFlags::NONE)
     }
 
-    /// [`Errno::Inval`]: the file system does not know one of the flags.
+    /// `Errno::Inval`: the file system does not know one of the flags.
     fn rename_with(&mut self, old: &[u8], new: &[u8], flags: RenameFlags) -> Answer<()> {
         self.answer(|vfs| vfs.rename_path(old, new, flags))
     }
@@ -194,20 +191,14 @@ impl Calls for Vfs {
         self.file(fd).is_ok_and(|file| file.flags.unnamed)
     }
 
-    /// linkat(2) with `AT_EMPTY_PATH`. [`Errno::NoEnt`]: the file once had a name that was removed, or was opened with
+    /// linkat(2) with `AT_EMPTY_PATH`. `Errno::NoEnt`: the file once had a name that was removed, or was opened with
     /// `exclusive`.
     fn link_descriptor(&mut self, fd: Fd, new: &[u8]) -> Answer<()> {
         self.answer(|vfs| vfs.link_open(fd, new))
     }
 
     fn symlink(&mut self, target: &[u8], path: &[u8]) -> Answer<()> {
-        if target.is_empty() {
-            return Err(Errno::NoEnt.into());
-        }
-        if target.len() > TARGET_BYTES_MAX {
-            return Err(Errno::NameTooLong.into());
-        }
-        let node = NewNode { kind: FileKind::Symlink, permissions: 0o777, uid: 0, gid: 0, device: 0, target };
+        let node = symlink_to(target)?;
         self.answer(|vfs| vfs.make_path(path, &node))
     }
 
@@ -215,14 +206,9 @@ impl Calls for Vfs {
         self.answer(|vfs| vfs.readlink_path(path))
     }
 
-    /// [`Errno::Perm`] for directories, [`Errno::Inval`] for symbolic links.
+    /// `Errno::Perm` for directories, `Errno::Inval` for symbolic links.
     fn mknod(&mut self, path: &[u8], kind: FileKind, permissions: u32, device: u32) -> Answer<()> {
-        match kind {
-            FileKind::Directory => return Err(Errno::Perm.into()),
-            FileKind::Symlink => return Err(Errno::Inval.into()),
-            _ => {}
-        }
-        let node = NewNode { permissions: permissions & 0o7777, device, ..NewNode::of(kind) };
+        let node = node_of(kind, permissions, device)?;
         self.answer(|vfs| vfs.make_path(path, &node))
     }
 
@@ -251,16 +237,13 @@ impl Calls for Vfs {
         self.answer(|vfs| vfs.change_path(path, SetAttr { uid, gid, ..SetAttr::default() }))
     }
 
-    /// [`Errno::Inval`] for 1,000,000,000 nanoseconds or more.
+    /// `Errno::Inval` for 1,000,000,000 nanoseconds or more.
     fn utimens(&mut self, path: &[u8], accessed: Option<TimeSpec>, modified: Option<TimeSpec>) -> Answer<()> {
-        let malformed = |time: TimeSpec| time.nanoseconds >= 1_000_000_000;
-        if accessed.is_some_and(malformed) || modified.is_some_and(malformed) {
-            return Err(Errno::Inval.into());
-        }
+        check_times(accessed, modified)?;
         self.answer(|vfs| vfs.change_path(path, SetAttr { accessed, modified, ..SetAttr::default() }))
     }
 
-    /// [`Errno::NotSup`]: the file system does not keep attributes of this namespace.
+    /// `Errno::NotSup`: the file system does not keep attributes of this namespace.
     fn setxattr(&mut self, path: &[u8], name: &[u8], value: &[u8], mode: XattrMode) -> Answer<()> {
         Ok(self.set_attribute(Vfs::follow(path), name, value, mode)?)
     }

@@ -1,10 +1,11 @@
 //! Open files: descriptors, positions, advice, fsync.
 
 use crate::dentries::DentryId;
+use crate::namei::{check_open, LastLink};
 use crate::open_file::OpenFile;
 use crate::read_ahead::ReadAhead;
 use crate::vfs::Vfs;
-use crate::walk::{Found, LastLink};
+use crate::walk::Found;
 use crate::write_back;
 use ffslab_fs::{DirEntry, Errno, FileKind, Ino, NewNode, Result, SetAttr};
 use ffslab_system::{FallocateFlag, Fd, OpenFlags, Whence};
@@ -26,12 +27,7 @@ impl Vfs {
         if flags.unnamed {
             return self.open_unnamed(path, flags, permissions);
         }
-        let last_link = match (flags.create && flags.exclusive, flags.no_follow) {
-            (true, _) => LastLink::Keep,
-            (false, true) => LastLink::FollowIfSlash,
-            (false, false) => LastLink::Follow,
-        };
-        let found = self.walk(path, last_link)?;
+        let found = self.walk(path, LastLink::of_open(flags))?;
         let node = NewNode { permissions: permissions & 0o7777, ..NewNode::of(FileKind::File) };
         self.open_found(found, flags, &node).map(|(fd, _)| fd)
     }
@@ -299,17 +295,5 @@ fn check_direct(flags: OpenFlags) -> Result<()> {
         Err(Errno::Inval)
     } else {
         Ok(())
-    }
-}
-
-fn check_open(kind: FileKind, flags: OpenFlags, trailing_slash: bool) -> Result<()> {
-    match kind {
-        FileKind::Directory if flags.write || flags.create || flags.truncate => Err(Errno::IsDir),
-        FileKind::Directory => Ok(()),
-        FileKind::Symlink => Err(Errno::Loop),
-        _ if flags.directory || trailing_slash => Err(Errno::NotDir),
-        FileKind::File => Ok(()),
-        FileKind::Fifo => Err(Errno::NotSup),
-        FileKind::CharDevice | FileKind::BlockDevice | FileKind::Socket => Err(Errno::NxIo),
     }
 }

@@ -23,6 +23,7 @@ mod files;
 mod flags;
 mod maps;
 mod memory;
+pub mod namei;
 mod names;
 mod node_calls;
 mod node_table;

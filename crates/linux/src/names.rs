@@ -1,8 +1,9 @@
 //! Making, removing and moving names (`fs/namei.c`).
 
 use crate::dentries::DentryId;
+use crate::namei::{self, special_rmdir_error, End, LastLink};
 use crate::vfs::Vfs;
-use crate::walk::{Found, LastLink};
+use crate::walk::Found;
 use ffslab_fs::{Errno, FileKind, Ino, NewNode, RenameFlags, Result};
 use ffslab_system::Fd;
 
@@ -100,34 +101,19 @@ impl Vfs {
     }
 
     pub(crate) fn rename_path(&mut self, old: &[u8], new: &[u8], flags: RenameFlags) -> Result<()> {
-        if flags.exchange && (flags.no_replace || flags.whiteout) {
-            return Err(Errno::Inval);
-        }
+        namei::check_rename_flags(flags)?;
         let source = self.walk(old, LastLink::Keep)?;
         let target = self.walk(new, LastLink::Keep)?;
         self.rename_found(source, target, flags)
     }
 
     pub(crate) fn rename_found(&mut self, source: Found, target: Found, flags: RenameFlags) -> Result<()> {
-        match (source.special, target.special) {
-            (false, true) if flags.no_replace => return Err(Errno::Exist),
-            (true, _) | (_, true) => return Err(Errno::Busy),
-            (false, false) => self.want_write()?,
-        }
-        let (ino, kind) = self.dentries.inode(source.dentry).ok_or(Errno::NoEnt)?;
+        let (from, to) = (self.end(source), self.end(target));
+        namei::check_rename_paths(from, to, flags)?;
+        self.want_write()?;
+        let (ino, _) = self.dentries.inode(source.dentry).ok_or(Errno::NoEnt)?;
         let replaced = self.dentries.inode(target.dentry);
-        let is_directory = kind == FileKind::Directory;
-        match replaced {
-            Some(_) if flags.no_replace => return Err(Errno::Exist),
-            None if flags.exchange => return Err(Errno::NoEnt),
-            Some((_, other)) if flags.exchange && other != FileKind::Directory && target.trailing_slash => {
-                return Err(Errno::NotDir);
-            }
-            _ => {}
-        }
-        if !is_directory && (source.trailing_slash || (target.trailing_slash && !flags.exchange)) {
-            return Err(Errno::NotDir);
-        }
+        namei::check_rename_kinds(from, to, flags)?;
         if source.dentry != target.dentry {
             if self.dentries.is_ancestor(source.dentry, target.dentry) {
                 return Err(Errno::Inval);
@@ -136,13 +122,10 @@ impl Vfs {
                 return Err(if flags.exchange { Errno::Inval } else { Errno::NotEmpty });
             }
         }
-        match replaced {
-            Some((other, _)) if other == ino => return Ok(()),
-            _ if flags.exchange => {}
-            Some((_, FileKind::Directory)) if !is_directory => return Err(Errno::IsDir),
-            Some((_, other)) if is_directory && other != FileKind::Directory => return Err(Errno::NotDir),
-            _ => {}
+        if replaced.is_some_and(|(other, _)| other == ino) {
+            return Ok(());
         }
+        namei::check_rename_over(from, to, flags)?;
         let (from_ino, name) = self.place(source.dentry)?;
         let (to_ino, new_name) = self.place(target.dentry)?;
         self.may_delete(from_ino, ino)?;
@@ -170,6 +153,11 @@ impl Vfs {
             Some((ino, kind)) if unused => self.evict_if_unused(ino, kind),
             _ => Ok(()),
         }
+    }
+
+    fn end(&self, found: Found) -> End {
+        let kind = self.dentries.inode(found.dentry).map(|(_, kind)| kind);
+        End { kind, is_special: found.special, has_slash: found.trailing_slash }
     }
 
     pub(crate) fn readlink_path(&mut self, path: &[u8]) -> Result<Vec<u8>> {
@@ -210,16 +198,5 @@ impl Vfs {
         } else {
             Ok(())
         }
-    }
-}
-
-/// What rmdir(2) says to a path that ends in ".", ".." or is the root.
-fn special_rmdir_error(path: &[u8]) -> Errno {
-    let end = path.iter().rposition(|&b| b != b'/').map_or(0, |last| last + 1);
-    let start = path[..end].iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1);
-    match &path[start..end] {
-        b"." => Errno::Inval,
-        b".." => Errno::NotEmpty,
-        _ => Errno::Busy,
     }
 }

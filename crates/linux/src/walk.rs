@@ -2,23 +2,9 @@
 //! know it; a name that does not exist leaves a negative entry.
 
 use crate::dentries::{DentryId, ROOT};
+use crate::namei::{self, Child, LastLink, Names};
 use crate::vfs::Vfs;
 use ffslab_fs::{Errno, FileKind, Result};
-use std::borrow::Cow;
-
-/// Longest path with its final NUL (`PATH_MAX`).
-const PATH_BYTES_MAX: usize = 4096;
-/// Symbolic links followed in one walk (`MAXSYMLINKS`).
-const LINKS_MAX: u32 = 40;
-
-/// What happens to a symbolic link at the end of the path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LastLink {
-    Follow,
-    /// A symbolic link at the end is followed only if a slash follows it.
-    FollowIfSlash,
-    Keep,
-}
 
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
@@ -30,76 +16,42 @@ pub(crate) struct Found {
     pub trailing_slash: bool,
 }
 
+impl Names for Vfs {
+    type Name = DentryId;
+
+    fn root(&self) -> DentryId {
+        ROOT
+    }
+
+    fn above(&self, directory: &DentryId) -> DentryId {
+        self.dentries.parent(*directory)
+    }
+
+    fn child(&mut self, directory: &DentryId, name: &[u8]) -> Result<Child<DentryId>> {
+        let is_new = self.dentries.child(*directory, name).is_none();
+        let name = self.look_up(*directory, name)?;
+        let kind = self.dentries.inode(name).map(|(_, kind)| kind);
+        Ok(Child { name, kind, is_new })
+    }
+
+    fn read_link(&mut self, link: &DentryId) -> Result<Vec<u8>> {
+        let (ino, _) = self.dentries.inode(*link).ok_or(Errno::NoEnt)?;
+        self.parts()?.0.readlink(ino)
+    }
+}
+
 impl Vfs {
     pub(crate) fn walk(&mut self, path: &[u8], last_link: LastLink) -> Result<Found> {
         if self.fs.is_none() {
             return Err(Errno::NoDev);
         }
-        if path.is_empty() {
-            return Err(Errno::NoEnt);
+        let namei::Found { child, is_special: special, has_slash: trailing_slash } =
+            namei::walk(self, path, last_link)?;
+        if !special {
+            // A walk without references (`LOOKUP_RCU`) takes none to an entry that says that there is no such name.
+            self.walked.push((child.name, child.is_new || child.kind.is_some()));
         }
-        if path.len() >= PATH_BYTES_MAX {
-            return Err(Errno::NameTooLong);
-        }
-        if path.contains(&0) {
-            return Err(Errno::Inval);
-        }
-        let mut text = Cow::Borrowed(path);
-        let mut position = 0;
-        let mut at = ROOT;
-        let mut links = 0;
-        loop {
-            while text.get(position) == Some(&b'/') {
-                position += 1;
-            }
-            let end = text[position..].iter().position(|&b| b == b'/').map_or(text.len(), |length| position + length);
-            let name = &text[position..end];
-            match name {
-                b"" => return Ok(Found { dentry: at, special: true, trailing_slash: true }),
-                b"." | b".." => {
-                    if name.len() == 2 {
-                        at = self.dentries.parent(at);
-                    }
-                    position = end;
-                    continue;
-                }
-                _ => {}
-            }
-            let known = self.dentries.child(at, name);
-            let child = self.look_up(at, name)?;
-            let is_last = text[end..].iter().all(|&b| b == b'/');
-            let trailing_slash = is_last && end < text.len();
-            let found = Found { dentry: child, special: false, trailing_slash };
-            match self.dentries.inode(child) {
-                Some((ino, FileKind::Symlink)) if !is_last || last_link.follows(trailing_slash) => {
-                    links += 1;
-                    if links > LINKS_MAX {
-                        return Err(Errno::Loop);
-                    }
-                    let mut target = self.parts()?.0.readlink(ino)?;
-                    if target.is_empty() {
-                        return Err(Errno::NoEnt);
-                    }
-                    if target[0] == b'/' {
-                        at = ROOT;
-                    }
-                    target.extend_from_slice(&text[end..]);
-                    text = Cow::Owned(target);
-                    position = 0;
-                }
-                inode if is_last => {
-                    // A walk without references (`LOOKUP_RCU`) takes none to an entry that says that there is no such name.
-                    self.walked.push((child, known.is_none() || inode.is_some()));
-                    return Ok(found);
-                }
-                Some((_, FileKind::Directory)) => {
-                    at = child;
-                    position = end;
-                }
-                Some(_) => return Err(Errno::NotDir),
-                None => return Err(Errno::NoEnt),
-            }
-        }
+        Ok(Found { dentry: child.name, special, trailing_slash })
     }
 
     /// Walks a path for calls that need its target: [`Errno::NoEnt`] if it does not exist, [`Errno::NotDir`] if a slash
@@ -128,15 +80,5 @@ impl Vfs {
             Err(error) => return Err(error),
         };
         Ok(self.dentries.add(directory, name, inode))
-    }
-}
-
-impl LastLink {
-    fn follows(self, trailing_slash: bool) -> bool {
-        match self {
-            LastLink::Follow => true,
-            LastLink::FollowIfSlash => trailing_slash,
-            LastLink::Keep => false,
-        }
     }
 }

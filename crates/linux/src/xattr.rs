@@ -1,8 +1,8 @@
 //! Extended attributes (`fs/xattr.c` of Linux 6.1), each call by path, by path without following a symbolic link at its
 //! end, and by descriptor. Everything runs as root, so `trusted.` attributes are open to all.
 
+use crate::namei::LastLink;
 use crate::vfs::Vfs;
-use crate::walk::LastLink;
 use ffslab_fs::{Errno, FileKind, Ino, Result, XattrMode};
 use ffslab_system::Fd;
 

@@ -1,14 +1,11 @@
 //! The system calls of programs.
 
-use crate::lookup::LastLink;
 use crate::marks::OWN;
 use crate::{Layer, Overlay};
 use ffslab_fs::{Errno, FileKind, NewNode, RenameFlags, Result, SetAttr, Stat, StatFs, TimeSpec, XattrMode};
+use ffslab_linux::namei::{check_times, node_of, symlink_to, LastLink};
 use ffslab_sim::Sim;
 use ffslab_system::{Advice, Answer, Calls, Entry, FallocateFlag, Fd, MapAccess, OpenFlags, Whence};
-
-/// Longest target of a symbolic link (`PATH_MAX` without the final NUL).
-const TARGET_BYTES_MAX: usize = 4095;
 
 impl Overlay {
     fn answer<R>(&mut self, body: impl FnOnce(&mut Overlay) -> Result<R>) -> Answer<R> {
@@ -249,13 +246,7 @@ impl Calls for Overlay {
     }
 
     fn symlink(&mut self, target: &[u8], path: &[u8]) -> Answer<()> {
-        if target.is_empty() {
-            return Err(Errno::NoEnt.into());
-        }
-        if target.len() > TARGET_BYTES_MAX {
-            return Err(Errno::NameTooLong.into());
-        }
-        let node = NewNode { kind: FileKind::Symlink, permissions: 0o777, uid: 0, gid: 0, device: 0, target };
+        let node = symlink_to(target)?;
         self.answer(|overlay| overlay.make_path(path, &node))
     }
 
@@ -265,17 +256,12 @@ impl Calls for Overlay {
             if node.borrow().kind != FileKind::Symlink {
                 return Err(Errno::Inval);
             }
-            overlay.read_link(&path)
+            overlay.target_of(&path)
         })
     }
 
     fn mknod(&mut self, path: &[u8], kind: FileKind, permissions: u32, device: u32) -> Answer<()> {
-        match kind {
-            FileKind::Directory => return Err(Errno::Perm.into()),
-            FileKind::Symlink => return Err(Errno::Inval.into()),
-            _ => {}
-        }
-        let node = NewNode { permissions: permissions & 0o7777, device, ..NewNode::of(kind) };
+        let node = node_of(kind, permissions, device)?;
         self.answer(|overlay| overlay.make_path(path, &node))
     }
 
@@ -311,10 +297,7 @@ impl Calls for Overlay {
     }
 
     fn utimens(&mut self, path: &[u8], accessed: Option<TimeSpec>, modified: Option<TimeSpec>) -> Answer<()> {
-        let is_malformed = |time: TimeSpec| time.nanoseconds >= 1_000_000_000;
-        if accessed.is_some_and(is_malformed) || modified.is_some_and(is_malformed) {
-            return Err(Errno::Inval.into());
-        }
+        check_times(accessed, modified)?;
         self.change_path(path, &SetAttr { accessed, modified, ..SetAttr::default() })
     }
 

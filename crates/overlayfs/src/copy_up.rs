@@ -97,11 +97,7 @@ impl Overlay {
             .copy_data_by_path(copy, &temporary)
             .and_then(|()| self.copy_attributes(copy, Target::Path(&temporary)))
             .and_then(|()| Ok(self.above(|vfs| vfs.rename(&temporary, &upper))?));
-        match copied {
-            Ok(()) => Ok(()),
-            Err(Errno::PowerCut) => Err(Errno::PowerCut),
-            Err(error) => self.clean_up(&temporary).and(Err(error)),
-        }
+        self.or_clean_up(copied, &temporary)
     }
 
     fn copy_data_by_path(&mut self, copy: &Copy<'_>, temporary: &[u8]) -> Result<()> {

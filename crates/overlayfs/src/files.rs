@@ -1,9 +1,9 @@
 //! Open files: each has the real file of its layer open (`fs/overlayfs/file.c`).
 
 use crate::inodes::{Node, Opened, Where};
-use crate::lookup::LastLink;
 use crate::Overlay;
 use ffslab_fs::{Errno, FileKind, NewNode, Result, Stat};
+use ffslab_linux::namei::{check_open, LastLink};
 use ffslab_linux::Vfs;
 use ffslab_system::{Answer, Calls, Entry, Fd, OpenFlags, Whence};
 
@@ -16,12 +16,7 @@ impl Overlay {
             // Overlays have files without names since 6.10.
             return Err(if flags.write && !flags.create { Errno::NotSup } else { Errno::Inval });
         }
-        let last_link = match (flags.create && flags.exclusive, flags.no_follow) {
-            (true, _) => LastLink::Keep,
-            (false, true) => LastLink::FollowIfSlash,
-            (false, false) => LastLink::Follow,
-        };
-        let found = self.walk(path, last_link)?;
+        let found = self.walk(path, LastLink::of_open(flags))?;
         if flags.create && found.has_slash {
             return Err(Errno::IsDir);
         }
@@ -218,18 +213,5 @@ impl Overlay {
 
     pub(crate) fn has_open_files(&self) -> bool {
         self.files.iter().any(Option::is_some)
-    }
-}
-
-/// `do_open` of `fs/namei.c`.
-fn check_open(kind: FileKind, flags: OpenFlags, has_slash: bool) -> Result<()> {
-    match kind {
-        FileKind::Directory if flags.write || flags.create || flags.truncate => Err(Errno::IsDir),
-        FileKind::Directory => Ok(()),
-        FileKind::Symlink => Err(Errno::Loop),
-        _ if flags.directory || has_slash => Err(Errno::NotDir),
-        FileKind::File => Ok(()),
-        FileKind::Fifo => Err(Errno::NotSup),
-        FileKind::CharDevice | FileKind::BlockDevice | FileKind::Socket => Err(Errno::NxIo),
     }
 }

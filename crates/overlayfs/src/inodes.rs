@@ -35,6 +35,23 @@ pub(crate) struct Inode {
 }
 
 impl Inode {
+    /// Of no layer yet.
+    pub fn new(path: &[u8], kind: FileKind) -> Inode {
+        Inode {
+            path: path.to_vec(),
+            kind,
+            is_upper: false,
+            lowers: Vec::new(),
+            is_opaque: false,
+            is_impure: false,
+            may_have_whiteouts: false,
+            number: None,
+            opens: 0,
+            above: None,
+            is_gone: false,
+        }
+    }
+
     pub fn is_directory(&self) -> bool {
         self.kind == FileKind::Directory
     }

@@ -1,16 +1,15 @@
 //! Moving names (`fs/overlayfs/dir.c`, `ovl_rename`).
 
 use crate::inodes::Node;
-use crate::lookup::{Found, LastLink};
+use crate::lookup::Found;
 use crate::Overlay;
-use ffslab_fs::{Errno, FileKind, RenameFlags, Result};
+use ffslab_fs::{Errno, RenameFlags, Result};
+use ffslab_linux::namei::{self, LastLink};
 use ffslab_system::Calls;
 
 impl Overlay {
     pub(crate) fn rename_paths(&mut self, old: &[u8], new: &[u8], flags: RenameFlags) -> Result<()> {
-        if flags.exchange && (flags.no_replace || flags.whiteout) {
-            return Err(Errno::Inval);
-        }
+        namei::check_rename_flags(flags)?;
         let source = self.walk(old, LastLink::Keep)?;
         let target = self.walk(new, LastLink::Keep)?;
         let Some(node) = self.check_rename(&source, &target, flags)? else { return Ok(()) };
@@ -22,26 +21,10 @@ impl Overlay {
 
     /// What every file system's names are asked (`do_renameat2` and `vfs_rename` of `fs/namei.c`). `None`: there is nothing to do.
     fn check_rename(&mut self, source: &Found, target: &Found, flags: RenameFlags) -> Result<Option<Node>> {
-        match (source.is_special, target.is_special) {
-            (false, true) if flags.no_replace => return Err(Errno::Exist),
-            (true, _) | (_, true) => return Err(Errno::Busy),
-            (false, false) => {}
-        }
+        let (from, to) = (source.end(), target.end());
+        namei::check_rename_paths(from, to, flags)?;
+        namei::check_rename_kinds(from, to, flags)?;
         let node = source.known.node().cloned().ok_or(Errno::NoEnt)?;
-        let is_directory = node.borrow().is_directory();
-        let replaced = target.known.node();
-        let other = replaced.map(|other| other.borrow().kind);
-        match other {
-            Some(_) if flags.no_replace => return Err(Errno::Exist),
-            None if flags.exchange => return Err(Errno::NoEnt),
-            Some(kind) if flags.exchange && kind != FileKind::Directory && target.has_slash => {
-                return Err(Errno::NotDir)
-            }
-            _ => {}
-        }
-        if !is_directory && (source.has_slash || target.has_slash && !flags.exchange) {
-            return Err(Errno::NotDir);
-        }
         if is_below(&target.path, &source.path) {
             return Err(Errno::Inval);
         }
@@ -51,12 +34,7 @@ impl Overlay {
         if source.path == target.path || self.is_one_inode(source, target)? {
             return Ok(None);
         }
-        match other {
-            _ if flags.exchange => {}
-            Some(FileKind::Directory) if !is_directory => return Err(Errno::IsDir),
-            Some(kind) if is_directory && kind != FileKind::Directory => return Err(Errno::NotDir),
-            _ => {}
-        }
+        namei::check_rename_over(from, to, flags)?;
         Ok(Some(node))
     }
 

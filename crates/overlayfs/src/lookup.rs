@@ -4,21 +4,10 @@ use crate::inodes::{Inode, Known, Node};
 use crate::marks::{is_whiteout, IMPURE, METACOPY, OPAQUE, ORIGIN, PROTECTED, REDIRECT};
 use crate::{joined, Overlay};
 use ffslab_fs::{Errno, FileKind, Ino, Result, Stat};
+use ffslab_linux::namei::{self, Child, End, LastLink, Names};
 use ffslab_system::Calls;
 use std::cell::RefCell;
 use std::rc::Rc;
-
-/// Longest path with its final NUL (`PATH_MAX`), and symbolic links that are followed in one walk (`MAXSYMLINKS`).
-const PATH_BYTES_MAX: usize = 4096;
-const LINKS_MAX: u32 = 40;
-
-/// What happens to a symbolic link at the end of the path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LastLink {
-    Follow,
-    FollowIfSlash,
-    Keep,
-}
 
 /// The last name of a path.
 pub(crate) struct Found {
@@ -31,6 +20,12 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// As an end of a rename.
+    pub fn end(&self) -> End {
+        let kind = self.known.node().map(|node| node.borrow().kind);
+        End { kind, is_special: self.is_special, has_slash: self.has_slash }
+    }
+
     /// The directory that has the name.
     pub fn directory(&self) -> &[u8] {
         above(&self.path)
@@ -47,65 +42,34 @@ pub(crate) fn last_name(path: &[u8]) -> &[u8] {
     path.iter().rposition(|&byte| byte == b'/').map_or(path, |slash| &path[slash + 1..])
 }
 
+impl Names for Overlay {
+    /// A path without slashes around it.
+    type Name = Vec<u8>;
+
+    fn root(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn above(&self, directory: &Vec<u8>) -> Vec<u8> {
+        above(directory).to_vec()
+    }
+
+    fn child(&mut self, directory: &Vec<u8>, name: &[u8]) -> Result<Child<Vec<u8>>> {
+        let path = if directory.is_empty() { name.to_vec() } else { [directory, &b"/"[..], name].concat() };
+        let is_new = self.names.get(&path).is_none();
+        let kind = self.known(&path)?.node().map(|node| node.borrow().kind);
+        Ok(Child { name: path, kind, is_new })
+    }
+
+    fn read_link(&mut self, link: &Vec<u8>) -> Result<Vec<u8>> {
+        self.target_of(link)
+    }
+}
+
 impl Overlay {
-    /// As a walk of the kernel goes (`fs/namei.c`), on the names of the overlay.
     pub(crate) fn walk(&mut self, path: &[u8], last_link: LastLink) -> Result<Found> {
-        if path.is_empty() {
-            return Err(Errno::NoEnt);
-        }
-        if path.len() >= PATH_BYTES_MAX {
-            return Err(Errno::NameTooLong);
-        }
-        if path.contains(&0) {
-            return Err(Errno::Inval);
-        }
-        let mut text = path.to_vec();
-        let (mut position, mut links, mut at) = (0, 0, Vec::new());
-        loop {
-            position += text[position..].iter().take_while(|&&byte| byte == b'/').count();
-            let end = text[position..].iter().position(|&byte| byte == b'/').map_or(text.len(), |n| position + n);
-            let name = &text[position..end];
-            match name {
-                b"" => return Ok(Found { known: self.known(&at)?, path: at, is_special: true, has_slash: true }),
-                b"." => position = end,
-                b".." => {
-                    at = above(&at).to_vec();
-                    position = end;
-                }
-                _ => {
-                    let child = if at.is_empty() { name.to_vec() } else { [&at, &b"/"[..], name].concat() };
-                    let known = self.known(&child)?;
-                    let is_last = text[end..].iter().all(|&byte| byte == b'/');
-                    let has_slash = is_last && end < text.len();
-                    let kind = known.node().map(|node| node.borrow().kind);
-                    let follows = last_link == LastLink::Follow || last_link == LastLink::FollowIfSlash && has_slash;
-                    if kind == Some(FileKind::Symlink) && (!is_last || follows) {
-                        links += 1;
-                        if links > LINKS_MAX {
-                            return Err(Errno::Loop);
-                        }
-                        let mut target = self.read_link(&child)?;
-                        if target.is_empty() {
-                            return Err(Errno::NoEnt);
-                        }
-                        if target[0] == b'/' {
-                            at.clear();
-                        }
-                        target.extend_from_slice(&text[end..]);
-                        (text, position) = (target, 0);
-                        continue;
-                    }
-                    if is_last {
-                        return Ok(Found { path: child, known, is_special: false, has_slash });
-                    }
-                    match kind {
-                        Some(FileKind::Directory) => (at, position) = (child, end),
-                        Some(_) => return Err(Errno::NotDir),
-                        None => return Err(Errno::NoEnt),
-                    }
-                }
-            }
-        }
+        let namei::Found { child, is_special, has_slash } = namei::walk(self, path, last_link)?;
+        Ok(Found { known: self.known(&child.name)?, path: child.name, is_special, has_slash })
     }
 
     /// A path whose target exists.
@@ -159,19 +123,8 @@ impl Overlay {
                 found => upper = found,
             }
         }
-        let mut inode = Inode {
-            path: path.to_vec(),
-            kind: upper.as_ref().map_or(FileKind::File, |stat| stat.kind),
-            is_upper: upper.is_some(),
-            lowers: Vec::new(),
-            is_opaque: false,
-            is_impure: false,
-            may_have_whiteouts: false,
-            number: None,
-            opens: 0,
-            above: None,
-            is_gone: false,
-        };
+        let kind = upper.as_ref().map_or(FileKind::File, |stat| stat.kind);
+        let mut inode = Inode { is_upper: upper.is_some(), ..Inode::new(path, kind) };
         if inode.is_upper {
             self.read_marks_of_upper(path, &mut inode);
             if inode.is_opaque || !inode.is_directory() {
@@ -243,7 +196,7 @@ impl Overlay {
                     Some(&layer) => self.lower_mark(layer, &path, ORIGIN).is_some(),
                     None => self.upper_mark(&path, ORIGIN).is_some(),
                 };
-            inode.number = Some(self.directory_number(&inode, lower.as_ref()));
+            inode.number = Some(self.directory_number(&path, lower.as_ref()));
         } else if let Some(stat) = lower {
             // A hard link of the lower file system ends when one of its names is copied up.
             inode.number = (stat.links == 1).then_some(stat.ino);
@@ -252,9 +205,9 @@ impl Overlay {
     }
 
     /// Directories of several mounts have numbers of their own; those of one mount have that of the lower one.
-    fn directory_number(&mut self, inode: &Inode, lower: Option<&Stat>) -> Ino {
+    fn directory_number(&mut self, path: &[u8], lower: Option<&Stat>) -> Ino {
         if self.is_one_mount {
-            let upper = || self.above(|vfs| vfs.lstat(&self.upper_path(&inode.path))).map_or(0, |stat| stat.ino);
+            let upper = || self.above(|vfs| vfs.lstat(&self.upper_path(path))).map_or(0, |stat| stat.ino);
             return lower.map_or_else(upper, |stat| stat.ino);
         }
         self.next_number()
@@ -268,34 +221,15 @@ impl Overlay {
 
     /// An inode that was made just now, in the upper layer.
     pub(crate) fn made(&mut self, path: &[u8], kind: FileKind, is_opaque: bool) -> Node {
-        let number = (kind == FileKind::Directory).then(|| {
-            let real = || self.above(|vfs| vfs.lstat(&self.upper_path(path))).map_or(0, |stat| stat.ino);
-            if self.is_one_mount {
-                real()
-            } else {
-                self.next_number()
-            }
-        });
-        let inode = Inode {
-            path: path.to_vec(),
-            kind,
-            is_upper: true,
-            lowers: Vec::new(),
-            is_opaque,
-            is_impure: false,
-            may_have_whiteouts: false,
-            number,
-            opens: 0,
-            above: None,
-            is_gone: false,
-        };
+        let number = (kind == FileKind::Directory).then(|| self.directory_number(path, None));
+        let inode = Inode { is_upper: true, is_opaque, number, ..Inode::new(path, kind) };
         let node = Rc::new(RefCell::new(inode));
         self.names.set(path, Known::Is(node.clone()));
         node
     }
 
     /// The target of a symbolic link.
-    pub(crate) fn read_link(&mut self, path: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn target_of(&mut self, path: &[u8]) -> Result<Vec<u8>> {
         let node = self.node(path)?;
         let (layer, path) = self.real(&node.borrow(), path);
         Ok(layer.with(|vfs| vfs.readlink(&path))?)

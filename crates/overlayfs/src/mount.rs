@@ -1,7 +1,7 @@
 //! Mounting: options, the work directory, and what the kernel tries out of the upper file system (`fs/overlayfs/super.c`).
 
 use crate::inodes::{Inode, Known};
-use crate::lookup::{found, last_name};
+use crate::lookup::found;
 use crate::marks::{IMPURE, OPAQUE};
 use crate::{joined, Overlay, State};
 use ffslab_fs::{Errno, FileKind, RenameFlags, Result, SetAttr};
@@ -187,17 +187,12 @@ impl Overlay {
         let is_impure = self.upper_mark(b"", IMPURE).is_some_and(|value| value == b"y");
         let number = self.above(|vfs| vfs.lstat(&self.upper_path(b"")))?.ino;
         let root = Inode {
-            path: last_name(b"").to_vec(),
-            kind: FileKind::Directory,
             is_upper: true,
             lowers: (0..self.lowers.len()).collect(),
-            is_opaque: false,
             is_impure,
             may_have_whiteouts: true,
             number: Some(number),
-            opens: 0,
-            above: None,
-            is_gone: false,
+            ..Inode::new(b"", FileKind::Directory)
         };
         self.names.set(b"", Known::Is(Rc::new(RefCell::new(root))));
         Ok(())

@@ -1,9 +1,10 @@
 //! Making names (`fs/overlayfs/dir.c`, `ovl_create_or_link`).
 
 use crate::inodes::{Known, Node};
-use crate::lookup::{Found, LastLink};
+use crate::lookup::Found;
 use crate::Overlay;
 use ffslab_fs::{Errno, FileKind, NewNode, RenameFlags, Result};
+use ffslab_linux::namei::LastLink;
 use ffslab_system::{Calls, OpenFlags};
 
 impl Overlay {

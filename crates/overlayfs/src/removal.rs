@@ -1,10 +1,11 @@
 //! Removing names: what a lower layer has is hidden by a whiteout (`fs/overlayfs/dir.c`, `ovl_do_remove`).
 
 use crate::inodes::Inode;
-use crate::lookup::{found, last_name, Found, LastLink};
+use crate::lookup::{found, Found};
 use crate::marks::{is_whiteout, Target};
 use crate::{joined, Overlay};
 use ffslab_fs::{Errno, FileKind, RenameFlags, Result};
+use ffslab_linux::namei::{special_rmdir_error, LastLink};
 use ffslab_system::Calls;
 
 impl Overlay {
@@ -21,12 +22,7 @@ impl Overlay {
     pub(crate) fn rmdir_path(&mut self, path: &[u8]) -> Result<()> {
         let found = self.walk(path, LastLink::Keep)?;
         if found.is_special {
-            let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
-            return Err(match last_name(&path[..end]) {
-                b"." => Errno::Inval,
-                b".." => Errno::NotEmpty,
-                _ => Errno::Busy,
-            });
+            return Err(special_rmdir_error(path));
         }
         match found.known.node().map(|node| node.borrow().kind) {
             Some(FileKind::Directory) => self.remove(&found),

@@ -61,7 +61,7 @@ impl Sim {
         self.0.functions[function as usize].get()
     }
 
-    /// [`Sim::work`] on a node that is moved as it is ([`CpuCosts::copied_node`]).
+    /// [`Sim::work`] on a node that is moved as it is ([`crate::CpuCosts::copied_node`]).
     pub fn work_of_copy(&self, work: Work, bytes: usize) {
         if let Some(costs) = &self.0.cpu_costs {
             let cost = costs.copied_node.map_or(costs.of[work as usize], |copied| copied.each_way);

@@ -25,6 +25,12 @@ impl Mounts {
         lead(self.members.iter().map(Member::directory).chain(overlays), path)
     }
 
+    /// The mount of a file system whose room a path takes; an overlay's is that of its upper layer.
+    pub(super) fn with_room_at(&self, path: &[u8]) -> usize {
+        let (number, _) = self.lead(path);
+        number.checked_sub(self.members.len()).map_or(number, |overlay| self.overlays[overlay].upper)
+    }
+
     /// A call on a mount: one of a file system, or an overlay.
     fn on<R>(&self, number: usize, call: impl FnOnce(&mut dyn Calls) -> R) -> R {
         match number.checked_sub(self.members.len()) {

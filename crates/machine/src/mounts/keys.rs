@@ -97,11 +97,10 @@ impl MountKeys {
     /// Finds what is wrong with the table by itself.
     fn check(&self) -> Result<(), String> {
         let at = &self.at;
-        let is_part = |part: &str| !part.is_empty() && part != "." && part != "..";
         if self.is_overlay() {
             return self.check_overlay();
         }
-        if !at.starts_with('/') || !self.directory().split('/').all(is_part) {
+        if !self.is_below_root() {
             return Err(format!("at = \"{at}\": a directory below / is needed, such as \"/data\""));
         }
         if let Some(key) = OF_MACHINE.iter().find(|key| self.own.contains_key(**key)) {
@@ -119,6 +118,11 @@ impl MountKeys {
         }
     }
 
+    fn is_below_root(&self) -> bool {
+        let is_part = |part: &str| !part.is_empty() && part != "." && part != "..";
+        self.at.starts_with('/') && self.directory().split('/').all(is_part)
+    }
+
     /// Whether it is laid over other mounts.
     pub fn is_overlay(&self) -> bool {
         self.text("fs") == Some(OVERLAYFS)
@@ -127,8 +131,7 @@ impl MountKeys {
     /// An overlay may also cover the root.
     fn check_overlay(&self) -> Result<(), String> {
         let at = &self.at;
-        let is_part = |part: &str| !part.is_empty() && part != "." && part != "..";
-        if at != "/" && (!at.starts_with('/') || !self.directory().split('/').all(is_part)) {
+        if at != "/" && !self.is_below_root() {
             return Err(format!("at = \"{at}\": a directory is needed, such as \"/\" or \"/merged\""));
         }
         let other = self.own.keys().find(|key| *key != "fs").map(String::as_str);

@@ -109,9 +109,7 @@ impl System for Mounts {
 
     /// Of what programs see as the root; those of all mounts are in [`System::mounts_done`].
     fn free_bytes(&mut self) -> Option<u64> {
-        let (number, _) = self.lead(b"/");
-        let upper = number.checked_sub(self.members.len()).map(|overlay| self.overlays[overlay].upper);
-        self.member(upper.unwrap_or(number)).free_bytes()
+        self.member(self.with_room_at(b"/")).free_bytes()
     }
 
     fn file_bytes_max(&self) -> u64 {
@@ -123,9 +121,7 @@ impl System for Mounts {
     }
 
     fn medium_bytes_at(&self, path: &[u8]) -> u64 {
-        let (number, _) = self.lead(path);
-        let upper = number.checked_sub(self.members.len()).map(|overlay| self.overlays[overlay].upper);
-        let mount = self.member(upper.unwrap_or(number));
+        let mount = self.member(self.with_room_at(path));
         mount.volume_bytes().unwrap_or_else(|| mount.medium_bytes())
     }
 
