@@ -441,6 +441,27 @@ def test_the_share_of_variance_of_a_grid_is_exact() -> None:
     }
 
 
+def test_what_chance_says_as_well_is_not_told_of_an_axis() -> None:
+    """A share of the variance comes about without any reason, too, in small samples above all."""
+    axes = {f"a.{name}": {"from": 0.0, "to": 1.0} for name in "vwxyz"}
+    told = 0
+    for seed in range(20):
+        study = Study.of(Experiment.from_toml(PLAIN), axes, method="latin", points=12, seed=seed, minimise=["time_us"])
+        noise = np.random.default_rng(seed)
+        found = made_up(study, lambda *_: noise.random()).answer["sensitivity"][0]["axes"]  # noqa: B023
+        told += sum(one["nothing"] is None for one in found)
+    assert told <= 10  # of 100, of which 5 are to be expected
+    matters = Study.of(Experiment.from_toml(PLAIN), axes, method="latin", points=40, minimise=["time_us"])
+    found = made_up(matters, lambda *at: 10 * at[0] + at[1]).answer["sensitivity"][0]["axes"]
+    assert found[0]["axis"] == "a.v" and found[0]["nothing"] is None and found[-1]["nothing"] is not None
+
+
+def test_an_axis_whose_values_have_a_point_each_explains_nothing_yet() -> None:
+    study = Study.of(Experiment.from_toml(PLAIN), {"partition_blocks": [1, 2, 3]}, minimise=["time_us"])
+    (axis,) = made_up(study, lambda blocks: 1.0 * blocks).answer["sensitivity"][0]["axes"]
+    assert axis["alone"] is None and "no value of it has a second point" in str(axis["nothing"])
+
+
 def test_trade_offs_are_those_that_no_other_point_beats() -> None:
     drawn = np.random.Generator(np.random.PCG64(3)).integers(0, 12, (200, 3)).astype(float)
     points = pd.DataFrame(drawn, columns=["a", "b", "c"])

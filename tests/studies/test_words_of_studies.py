@@ -6,6 +6,7 @@ from typing import Any
 
 from ffslab.studies.budgets.text import text_of as budgets_text
 from ffslab.studies.differences.text import text_of as diff_text
+from ffslab.studies.sweep.sensitivity import NO_DESIGN
 from ffslab.studies.sweep.text import best_said, cells, sensitivity_said
 
 
@@ -49,7 +50,8 @@ def test_an_axis_that_no_design_has_in_all_values_is_not_called_unimportant() ->
     none: Any = dict.fromkeys(
         ("alone", "alone_interval", "total", "total_interval", "effect", "effect_interval", "spread")
     )
-    asked: Any = {"figure": "time_us", "method": "m", "nothing": None, "axes": [{"axis": "fs", **none}]}
+    axis = {"axis": "fs", **none, "nothing": NO_DESIGN}
+    asked: Any = {"figure": "time_us", "method": "m", "nothing": None, "axes": [axis]}
     told = sensitivity_said(asked)
     assert "fs not comparable" in told and "%" not in told
 

@@ -36,7 +36,7 @@ class Influence(TypedDict):
 
     `alone`: by itself, from 0 to 1. `total`: with all its interactions. `effect` and `spread`: the mean size of an
     elementary effect in units of the figure, and its standard deviation. Null: the design does not tell. Intervals are
-    of 95 %.
+    of 95 %. `nothing`: why it is not known whether the axis matters; null: it is.
     """
 
     axis: str
@@ -47,6 +47,7 @@ class Influence(TypedDict):
     effect: float | None
     effect_interval: float | None
     spread: float | None
+    nothing: str | None
 
 
 class Sensitivity(TypedDict):

@@ -239,13 +239,13 @@ def sensitivity_said(sensitivity: Sensitivity) -> str:
 
 def influence(one: Influence, figure: str) -> str:
     """How much an axis matters: "fs 83 %"."""
+    if one["nothing"] is not None:
+        return f"{one['axis']} {one['nothing']}"
     if one["total"] is not None and one["alone"] is not None:
         return f"{one['axis']} {_percent(one['total'])} ({_percent(one['alone'])} alone)"
     if one["effect"] is not None:
         return f"{one['axis']} {figure_of(figure).said(one['effect'])}"
-    if one["alone"] is None:
-        return f"{one['axis']} not comparable, because no design came to its end for all of its values"
-    return f"{one['axis']} {_percent(one['alone'])}"
+    return f"{one['axis']} {_percent(one['alone'] or 0.0)}"
 
 
 def _percent(share: float) -> str:
