@@ -6,9 +6,9 @@ between the values of an axis: the first-order index, estimated from the points 
 equally filled parts of it. Of a grid only designs are compared that came to their end for all values of the axis
 (`ffslab.studies.sweep.comparable`).
 
-Another sample would say something else, so of a sample an axis is told only where chance does not say as much: where its
-interval of 95 % leaves out 0, and of the share of the variance where at most one in twenty shufflings of the values over
-the points gives as large a one (a permutation test). A grid is not drawn: it has all its points.
+Another sample would say something else, so of a sample an axis is told only where chance does not say as much: where
+its interval of 95 % leaves out 0, and of the share of the variance where at most one in twenty shufflings of the values
+over the points gives as large a one (a permutation test). A grid is not drawn: it has all its points.
 """
 
 from __future__ import annotations
