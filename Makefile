@@ -132,8 +132,8 @@ soak: dev ## cut the power at every flash operation of every workload, mount dam
 MINUTES = 5
 SEED = 1
 # One process; what it finds is kept in campaign/faults, what it tried in campaign/history.jsonl.
-campaign: dev ## hunt for faults with random machines, workloads, cuts, images, kills: MINUTES=n SEED=s, or CASE=file to run one again
-	@PYTHONPATH=python:tests:tools $(BIN)/python -m campaign $(if $(CASE),--case $(CASE),--minutes $(MINUTES) --seed $(SEED))
+campaign: dev ## hunt for faults with random machines, workloads, cuts, images, kills: MINUTES=n SEED=s KIND=name, or CASE=file to run one again
+	@PYTHONPATH=python:tests:tools $(BIN)/python -m campaign $(if $(CASE),--case $(CASE),--minutes $(MINUTES) --seed $(SEED) $(addprefix --kind ,$(KIND)))
 
 same-bytes: setup $(VENV)/.dist ## compare results of a build for debugging, a release and an arm64 one (by qemu-user) with the kept hashes
 	CARGO_INCREMENTAL=0 PATH="$(CURDIR)/$(VENV)/dist/bin:$$PATH" .ci/same_bytes

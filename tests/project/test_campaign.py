@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from campaign import apart, driver, history
+from campaign import apart, driver, history, kernel
 from campaign.calls import Calls
 from campaign.case import Case, Fault, Verdict, fewer, shrunk
 from campaign.files import Files, Node, Promises
+from campaign.kernel import OnKernel
 
 MACHINE = {"system": "linux", "fs": "jffs2", "board": "omap3evm", "partition_blocks": 24}
 
@@ -32,6 +34,26 @@ def test_the_same_seed_draws_the_same_cases() -> None:
     names = [kind.name for _, kind, _ in islice(driver.draws(3, driver.KINDS), 300)]
     assert set(names) == set(driver.KINDS)
     assert names != [kind.name for _, kind, _ in islice(driver.draws(4, driver.KINDS), 300)]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_what_a_real_kernel_is_to_run_runs_in_the_simulation(number: int, tmp_path: Path) -> None:
+    case = OnKernel().draw(random.Random(number))
+    assert case == OnKernel().draw(random.Random(number))
+    (tmp_path / "a.toml").write_text(kernel.toml(case), encoding="utf-8")
+    ran = kernel.ffslab("run", "a.toml", "--out", "simulated", at=tmp_path)
+    assert ran.returncode == 0 or "EEXIST" in ran.stderr, ran.stderr
+
+
+def test_a_counter_that_is_off_is_a_fault_unless_it_hangs_on_the_tick() -> None:
+    counters = {name: {"expected": 100, "simulated": 100} for name in kernel.COUNTERS}
+    case: dict[str, Any] = {"counters": counters}
+    counters["page_reads"]["simulated"] = 101
+    assert kernel.misses(json.dumps({"cases": [case]})) == []
+    counters["page_reads"]["simulated"] = 102
+    assert kernel.misses(json.dumps({"cases": [case]})) == ["page_reads 102 / 100"]
+    case["ranges"] = {"counters": {"page_reads": {"min": 98, "max": 102, "inside": True}}}
+    assert kernel.misses(json.dumps({"cases": [case]})) == []
 
 
 def test_a_seeded_defect_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from campaign import history
+from campaign import history, kernel
 from campaign.commands import RUNNER
-from campaign.driver import KINDS, campaign, replay
+from campaign.driver import KINDS, NAMED, campaign, replay
 from ffslab.files.interruption import catch_signals
 
 # What calls commands in processes that part from this one; loading them takes seconds.
@@ -20,7 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m campaign", description="Hunts for faults (docs/campaign.md).")
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kind", action="append", choices=[*KINDS], help="only these, given several times")
+    parser.add_argument("--kind", action="append", choices=[*KINDS, *NAMED], help="only these, given several times")
     parser.add_argument("--case", type=Path, help="the file of a fault, which is run again")
     parser.add_argument("--page", action="store_true", help="write docs/campaign.md from what was counted")
     given = parser.parse_args()
@@ -34,7 +34,9 @@ def main() -> int:
         fault = replay(given.case)
         print(f"{given.case.name}: {fault.what}: {fault.says}" if fault else f"{given.case.name}: nothing is wrong")
         return int(fault is not None)
-    kinds = {name: KINDS[name] for name in given.kind or KINDS}
+    kinds = {name: (KINDS | NAMED)[name] for name in given.kind or KINDS}
+    if kernel.OnKernel.name in kinds and (missing := kernel.missing()):
+        parser.error(f"--kind {kernel.OnKernel.name} needs {', '.join(missing)}")
     if kinds.keys() & CALL_COMMANDS:
         RUNNER.load()
     told = campaign(given.seed, given.minutes, kinds)

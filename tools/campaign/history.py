@@ -15,7 +15,7 @@ HOME = ROOT / "campaign"
 HISTORY, FAULTS, PAGE = HOME / "history.jsonl", HOME / "faults", ROOT / "docs" / "campaign.md"
 COMMAND = "PYTHONPATH=python:tests:tools .venv/bin/python -m campaign --page"
 # Counted of all kinds, in the order of the table.
-COUNTED = ("calls", "cuts", "images", "kills", "bytes")
+COUNTED = ("calls", "cuts", "images", "kills", "kernels", "bytes")
 
 Line = dict[str, Any]
 
@@ -69,14 +69,15 @@ def page(told: Sequence[Line], still_open: Sequence[tuple[str, dict[str, Any]]])
     draws: Counter[str] = Counter()
     for each in told:
         draws.update(each["draws"])
-    totals = [sum(each[name] for each in told) for name in COUNTED]
+    # Lines of before a kind was there do not count it.
+    totals = [sum(each.get(name, 0) for each in told) for name in COUNTED]
     minutes = sum(each["minutes"] for each in told)
     found = sum(len(each["faults"]) for each in told)
-    rows = ["| | minutes | draws | system calls | power cuts | images | kills | GiB moved | faults found |"]
-    rows += ["|---|--:|--:|--:|--:|--:|--:|--:|--:|", _row("all", minutes, sum(draws.values()), totals, found)]
+    rows = ["| | minutes | draws | system calls | power cuts | images | kills | kernels | GiB moved | faults found |"]
+    rows += ["|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|", _row("all", minutes, sum(draws.values()), totals, found)]
     for each in reversed(told):
         name = f"`{each['commit']}`, seed {each['seed']}"
-        counted = [each[name] for name in COUNTED]
+        counted = [each.get(name, 0) for name in COUNTED]
         rows.append(_row(name, each["minutes"], sum(each["draws"].values()), counted, len(each["faults"])))
     by_kind = ", ".join(f"{count:,} of `{kind}`" for kind, count in draws.most_common())
     still = [f"- [{name}](../campaign/faults/{name}): {one['title']}" for name, one in still_open]
