@@ -6,7 +6,12 @@ same bytes.
 
     mksquashfs rootfs root.sqfs -comp gzip -all-root -no-xattrs -mkfs-time 0 -all-time 0 -processors 1
 
-has made root.sqfs of that folder, which is kept beside this script for those who have no squashfs-tools.
+has made root.sqfs of that folder, which is kept beside this script for those who have no squashfs-tools. Those in
+`roots` are of the same call with `-b 16K`, `-b 1M`, `-comp lzo` and `-comp zstd`, and of
+
+    mkfs.erofs -T0 -U 12345678-1234-5678-1234-567812345678 --all-root -x-1 -zlz4hc -C65536 lz4hc-64K.erofs rootfs
+
+with `-C65536` and `-C4096`.
 """
 
 import random

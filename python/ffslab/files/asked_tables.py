@@ -31,6 +31,14 @@ class AskedSearch(TypedDict, total=False):
     seed: int
 
 
+class AskedBoot(TypedDict, total=False):
+    """The measured steps are a boot, and images are made of its roots. `description`: of the flash, as of `ffslab image
+    build`. `root_blocks`: the UBI of the root, in layouts that have two."""
+
+    description: str
+    root_blocks: int
+
+
 class Question(TypedDict, total=False):
     """What `ffslab advise` is asked: how often a day the measured steps happen, what may vary, limits, what is wanted.
     docs/advise.md."""
@@ -38,6 +46,7 @@ class Question(TypedDict, total=False):
     name: str
     per_day: float
     workload: list[AskedWorkload]
+    boot: AskedBoot
     axes: dict[str, Open]
     conditions: list[str]
     limits: list[str]

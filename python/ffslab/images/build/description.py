@@ -125,7 +125,7 @@ def read(path: Path) -> Description:
     except InputError as error:
         raise InputError(str(error).replace("the experiment", "the description")) from None
     # What some editors put before UTF-8.
-    return read_toml(text.removeprefix("\ufeff"), str(path), lambda data: _described(path, data))
+    return read_toml(text.removeprefix("\ufeff"), str(path), lambda data: described(path, data))
 
 
 @contextmanager
@@ -137,7 +137,8 @@ def named(file: Path) -> Iterator[None]:
         raise InputError(f"{file}: {error}") from None
 
 
-def _described(path: Path, data: dict[str, Any]) -> Description:
+def described(path: Path, data: dict[str, Any]) -> Description:
+    """What a file says, as data. Raises `ffslab.InputError` without the name of the file."""
     _check_keys(data, _TOP, "", {"partitions": "partition", "volume": "partition.volume", "chip": "part"})
     names = {key: _text(data, key, "") for key in ("part", "board", "kernel")}
     part, board, kernel = (_profile(path, key, value) for key, value in names.items())

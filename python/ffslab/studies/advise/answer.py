@@ -13,15 +13,18 @@ from ffslab.registries import profiles
 from ffslab.steady import filled_share
 from ffslab.store import Store
 from ffslab.studies.advise.asked import Asked
+from ffslab.studies.advise.boot import NOT_MODELLED as BOOT_NOT_MODELLED
 from ffslab.studies.advise.day import Tried, tried
 from ffslab.studies.advise.search import Search
 from ffslab.studies.sweep.design import left_out
 from ffslab.studies.sweep.running import Progress, at_work, kept_in
 from ffslab.studies.sweep.tasks import REQUESTS_KEPT
+from ffslab.text.boot import boot_stages
 from ffslab.text.durations import duration
 from ffslab.text.figures import TOO_SHORT
 from ffslab.text.machine_line import Seen, initial_as_written, line, of_variant
 from ffslab.text.time_table import sentence as largest_cost
+from ffslab.text.times import times_said
 
 if TYPE_CHECKING:
     from ffslab.answers import Json
@@ -60,8 +63,10 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         forbidden = _forbidden(question, looked.known(), choice[0]) if holds else None
         forbidden_runs = None if forbidden is None else looked.at(forbidden.point)
         summaries = _summaries(question, choice[0], kept)
+        second = _summaries(question, others[0][0], kept) if others else {}
     wanted, most = question.wanted
-    return {
+    boots = [workload for workload in question.workloads if workload.boot is not None]
+    said: Advice = {
         "title": question.title,
         "machine": line(_seen(question, summaries)),
         "version": __version__,
@@ -78,8 +83,10 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         "points_too_short": sum(one.needs_us is not None for one in search.tried.values()),
         "points": search.points_count,
         "unverified": _unverified(summaries),
-        "not_modelled": NOT_MODELLED,
+        "not_modelled": BOOT_NOT_MODELLED if boots else NOT_MODELLED,
     }
+    # Of the second one, too, since what has no price may put one before the other.
+    return said | {"notes": list(notes_of([*summaries.values(), *second.values()]))} if boots else said
 
 
 @dataclass
@@ -227,8 +234,19 @@ def _forbidden(question: Asked, known: Sequence[Tried], best: Tried) -> Tried | 
     return without if better and violation(question, without) > 0 else None
 
 
+def notes_of(every: Sequence[VariantSummary]) -> Iterator[str]:
+    """How sure the times of some runs are, and what they say of themselves."""
+    yield from times_said(every)
+    for note in dict.fromkeys(note for said in every for note in said["notes"]):
+        # No rows of requests are kept here.
+        if not note.startswith("requests.parquet"):
+            yield f"Note. {note}"
+
+
 def _why(said: VariantSummary) -> Iterator[str]:
     """Where the time goes, and where the room does."""
+    if stages := boot_stages(said):
+        yield ", ".join(f"{stage.name} {duration(stage.took_us)}" for stage in stages)
     if text := largest_cost(said):
         yield text
     if share := filled_share(said):

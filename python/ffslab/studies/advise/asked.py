@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ffslab.api.experiment import Experiment
+from ffslab.studies.advise.boot import AXES, Boot
 from ffslab.studies.limits import Limit
 from ffslab.studies.sweep.axes import Axis, Listed
 
 
 @dataclass(frozen=True)
 class Workload:
-    """An experiment whose measured steps happen so often a day."""
+    """An experiment whose measured steps happen so often a day. `boot`: how its images are made, if it is a boot whose
+    root is asked for."""
 
     name: str
     experiment: Experiment
     per_day: float
+    boot: Boot | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Asked:
 def own_axis(axis: Axis, workload: Workload, question: Asked) -> Axis | None:
     """The axis as the experiment of a workload has it; `None`: it is that of another one."""
     first, _, rest = axis.name.partition(".")
+    if workload.boot is not None and axis.name in AXES:
+        return None
     if rest and first in {one.name for one in question.workloads}:
         return replace(axis, name=rest) if first == workload.name else None
     return axis

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ffslab._native import InputError
 from ffslab.registries.profiles import borne_by
 from ffslab.steady import TOLERANCE, due_per_block, filled_share, variant_needs_us
 from ffslab.store import KeptRun, Store
 from ffslab.studies.advise.asked import Asked, Workload, own_axis
+from ffslab.studies.advise.boot import image_axes
 from ffslab.studies.advise.continued import ONCE, ROUNDS_MIN, Rounds, can_go_on, continued, rounds_for
 from ffslab.studies.advise.living import WORK_COMPARED, WORK_TOLD, live_together, lived_at
 from ffslab.studies.sweep.axes import Value
@@ -25,6 +27,7 @@ from ffslab.text.worn import US_PER_YEAR, worn_most
 
 if TYPE_CHECKING:
     from ffslab.answers.summary import VariantSummary
+    from ffslab.api.experiment import Experiment
 
 DAY_US = 86_400e6
 DAYS_PER_YEAR = US_PER_YEAR / DAY_US
@@ -54,6 +57,8 @@ class _Ran:
     rounds: Rounds
     runs: list[tuple[str, VariantSummary]]
     error: str | None = None
+    # What the image of a boot tells.
+    of_image: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def needs_us(self) -> float:
@@ -80,12 +85,33 @@ class _Work:
 
     def ran(self, points: Sequence[Point], rounds: Rounds = ONCE) -> list[_Ran]:
         """What it does at points, which have the same values of axes of its steps if there are several rounds."""
+        boot = self.workload.boot
+        if boot is None:
+            return self._ran_on(self.workload.experiment, points, rounds)
+        # Each image is a machine of its own.
+        found: dict[int, _Ran] = {}
+        of_images: dict[tuple[tuple[str, Value], ...], list[int]] = {}
+        for at, point in enumerate(points):
+            of_images.setdefault(tuple(image_axes(self.question.axes, point).items()), []).append(at)
+        for values, places in of_images.items():
+            try:
+                made = boot.made(self.workload.experiment, dict(values))
+            except InputError as error:
+                found |= {at: _Ran(rounds, [], f"{self.workload.name}: {error}") for at in places}
+                continue
+            for at, ran in zip(
+                places, self._ran_on(made.experiment, [points[at] for at in places], rounds), strict=True
+            ):
+                ran.of_image = made.figures
+                found[at] = ran
+        return [found[at] for at in range(len(points))]
+
+    def _ran_on(self, experiment: Experiment, points: Sequence[Point], rounds: Rounds) -> list[_Ran]:
         own = [own_axis(axis, self.workload, self.question) for axis in self.question.axes]
         axes = tuple(axis for axis in own if axis is not None)
         of_points = [
             tuple(value for value, axis in zip(point, own, strict=True) if axis is not None) for point in points
         ]
-        experiment = self.workload.experiment
         if rounds != ONCE:
             experiment = continued(experiment, rounds, self.own(points[0]))
         # Points that differ in the axes of other workloads alone are one here.
@@ -211,12 +237,13 @@ def _lived(question: Asked, run: Tried, name: str, slowest_us: float | None, sho
 
 def _counting(question: Asked, ran: Sequence[_Ran]) -> set[int]:
     """The workloads that fill a share of the partition worth speaking of, or are the only one: the others need not turn
-    it over by themselves."""
+    it over by themselves. Each boot is as the one before."""
     amounts = [
         workload.per_day * sum(said["totals"]["page_programs"] for _, said in one.runs)
         for workload, one in zip(question.workloads, ran, strict=True)
     ]
-    return {at for at, amount in enumerate(amounts) if amount >= TOLERANCE * sum(amounts)}
+    counting = {at for at, amount in enumerate(amounts) if amount >= TOLERANCE * sum(amounts)}
+    return {at for at in counting if question.workloads[at].boot is None}
 
 
 def _tried(question: Asked, point: Point, ran: Sequence[_Ran], counting: set[int], repeat: int) -> list[Tried]:
@@ -235,7 +262,9 @@ def _tried(question: Asked, point: Point, ran: Sequence[_Ran], counting: set[int
         figures = {
             f"{name}.{figure}": value
             for name, one in zip(names, ran, strict=True)
-            for figure, value in _figures(one.runs[run][1], one.rounds.measured).items()
+            for figure, value in {**_figures(one.runs[run][1], one.rounds.measured), **one.of_image}.items()
+            # A boot says nothing of years.
+            if not one.of_image or figure not in (WORN, FILLED)
         }
         keys = {name: one.runs[run][0] for name, one in zip(names, ran, strict=True)}
         made.append(Tried(point, {**figures, **day_of(question, figures)}, None, keys, needs))

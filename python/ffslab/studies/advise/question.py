@@ -15,6 +15,7 @@ from ffslab.files.inputs import read_text
 from ffslab.files.one_file import OFTEN, asked, is_experiment, is_often
 from ffslab.files.toml_tables import check_keys, meant, read_toml, table_at, texts_at, whole
 from ffslab.store.rows import FIGURES
+from ffslab.studies.advise import boot
 from ffslab.studies.advise.asked import Asked, Workload
 from ffslab.studies.advise.taken import check_values
 from ffslab.studies.limits import limit_of
@@ -113,7 +114,13 @@ def _of_experiment(data: dict[str, Any], experiment: Experiment) -> Question:
         **{key: _of_workload(own[key], name) for key in ("minimise", "maximise") if isinstance(own.get(key), str)},
         "axes": table_at(data, "axes") | table_at(own, "axes"),
     }
-    return _of_workloads([_made(name, bare, own.get("per_day"), "[question]"), *further], said, experiment.file_name)
+    first = _made(name, bare, own.get("per_day"), "[question]")
+    if "boot" in own:
+        if further:
+            raise InputError("[question.boot]: a boot is asked for alone: leave out [[question.workload]]")
+        axes = [_with_count(axis) for axis in axes_of(said["axes"])]
+        first = replace(first, boot=boot.boot_of(table_at(own, "boot"), experiment.base_dir, axes))
+    return _of_workloads([first, *further], said, experiment.file_name)
 
 
 def _on_machine(table: object, stack: object) -> object:
@@ -125,7 +132,8 @@ def _on_machine(table: object, stack: object) -> object:
 def _of_workload(text: str, name: str) -> str:
     """A figure, or a limit of one, with the name of its workload."""
     figure = re.split(r"[\s<>=]", text.strip(), maxsplit=1)[0]
-    return f"{name}.{text.strip()}" if figure in FIGURES and figure not in DAY_FIGURES else text
+    is_own = figure in (*FIGURES, *boot.FIGURES) and figure not in DAY_FIGURES
+    return f"{name}.{text.strip()}" if is_own else text
 
 
 def _of_workloads(workloads: Sequence[Workload], data: dict[str, Any], file_name: str) -> Question:
@@ -139,7 +147,10 @@ def _of_workloads(workloads: Sequence[Workload], data: dict[str, Any], file_name
         raise InputError('nothing may vary: add a table [question.axes], such as fs = ["jffs2", "ubifs"]')
     search = table_at(data, "search")
     check_keys(search, keys_of(AskedSearch), "[search]: ")
-    known = [*DAY_FIGURES, *(f"{name}.{figure}" for name in names for figure in FIGURES)]
+    # A boot says nothing of years.
+    known = [figure for figure in DAY_FIGURES if figure != "years" or all(one.boot is None for one in workloads)]
+    known += [f"{name}.{figure}" for name in names for figure in FIGURES]
+    known += [f"{one.name}.{figure}" for one in workloads if one.boot is not None for figure in boot.FIGURES]
     limits = tuple(limit_of(text, known, _meant) for text in texts_at(data, "limits"))
     runs = search.get("runs")
     question = Question(

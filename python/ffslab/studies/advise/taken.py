@@ -10,6 +10,7 @@ from math import prod
 from ffslab._native import InputError
 from ffslab.api.experiment import Experiment
 from ffslab.studies.advise.asked import Asked, Workload, own_axis
+from ffslab.studies.advise.boot import image_axes
 from ffslab.studies.sweep.axes import Axis, Value, quantity
 from ffslab.studies.sweep.design import Point, held_of
 from ffslab.studies.sweep.tasks import experiment_of
@@ -68,6 +69,14 @@ def _refused_words(question: Asked, workload: Workload, i: int) -> list[str | No
     return [None] * len(said) if all(said) and refused(None) is not None else said
 
 
+def _first(question: Asked, workload: Workload) -> Experiment:
+    """What is run, of a boot its first candidate."""
+    if workload.boot is None:
+        return workload.experiment
+    first = tuple(axis.listed[0] for axis in question.axes)
+    return workload.boot.made(workload.experiment, image_axes(question.axes, first)).experiment
+
+
 def _refused_by_all(
     question: Asked, workload: Workload, points: Sequence[Point], look: Callable[[Experiment], object]
 ) -> str | None:
@@ -78,7 +87,7 @@ def _refused_by_all(
     for point in points:
         values = tuple(value for value, axis in zip(point, own, strict=True) if axis is not None)
         try:
-            look(experiment_of(workload.experiment, axes, [values], None))
+            look(experiment_of(_first(question, workload), axes, [values], None))
         except InputError as error:
             said = said or str(error).removeprefix(workload.experiment.file_name).lstrip(":0123456789 ")
         else:

@@ -8,7 +8,7 @@ from ffslab.answers.advice import Advice, Change, Choice, LimitState
 from ffslab.answers.study import FigureSpread
 from ffslab.text.durations import duration
 from ffslab.text.figures import TOO_SHORT
-from ffslab.text.tables import few, number, text_table
+from ffslab.text.tables import few, number, size, text_table
 
 CHANGES_SHOWN = 12
 FIGURES_ALIGN, CHANGES_ALIGN = "lrlrr", "lrrl"
@@ -99,6 +99,8 @@ def told(name: str, spread: FigureSpread) -> str:
 def _value(name: str, value: float) -> str:
     if name.endswith("_us"):
         return duration(value)
+    if name.endswith("_B"):
+        return size(value)
     return number(value, 1) if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -157,3 +159,4 @@ def rests_on(advice: Advice) -> Iterator[str]:
             f"({', '.join(one['keys'][:KEYS_SHOWN])}{more}; `ffslab profiles show {one['profile']}`)."
         )
     yield from (f"Not modelled: {text}" for text in advice["not_modelled"])
+    yield from advice.get("notes", ())
