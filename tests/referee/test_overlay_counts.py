@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ffslab.measured.reference.cases import COUNTER_OF
 from ffslab.measured.reference.kit import Kit, module_bytes, module_name
 from ffslab.measured.reference.machine import Machine
 from helpers.jffs2_images import tool
-from helpers.overlay_cases import COUNTS, LAYERS, UPPER_BLOCKS, Layers, all_cases, simulated
+from helpers.overlay_cases import COMPRESSORS, COUNTS, LAYERS, SETTLES_S, UPPER_BLOCKS, Layers, all_cases, simulated
 from helpers.squashfs_cases import BLOCKS, put
 from referee.parts import GUEST_SCRIPT
 from referee.probe_kit import UNPACK, archive, read_log
 
-# What is not equal yet (crates/overlayfs/README.md has the numbers); nothing is added here.
-MISSES = {
-    "squashfs-jffs2": {"mount", "mid", "big", "read"},
-    "squashfs-ubifs": {"mid", "big", "again", "mkdir", "read"},
-    "jffs2-ubifs": {
-        "mount",
-        "chmod",
-        "deep",
-        "mid",
-        "big",
-        "again",
-        "cut",
-        "unlink more",
-        "list",
-        "mkdir",
-        "rename",
-        "rmdir",
-        "read",
-    },
-}
-# What a row of the probe's log is, by the counter to which it belongs.
-TYPES = {"page_reads": "Rr", "page_programs": "Ww", "erases": "E"}
+# Further off than 1 % or one operation: JFFS2 looks at nodes in the background while others read, which is not the
+# same each time, and a look-up asks each lower file for `trusted.overlay.metacopy`, for which UBIFS reads its index.
+MISSES = {"jffs2-ubifs": {"mount"}, "ubifs-jffs2": {"unlink", "unlink more", "read"}}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +48,7 @@ def image(layers: Layers, folder: Path) -> Path:
     else:
         ubifs = folder / "lower.ubifs"
         subprocess.run(
-            [tool("mkfs.ubifs"), "-r", files, "-o", ubifs, "-m", "2048", "-e", "126976", "-c", "200", "-U"], check=True
+            [tool("mkfs.ubifs"), "-r", files, "-o", ubifs, "-m", "2048", "-e", "129024", "-c", "200", "-U"], check=True
         )
         ini = folder / "ubi.ini"
         volume = ["[v]", "mode=ubi", f"image={ubifs}", "vol_id=0", "vol_type=dynamic", "vol_name=volume"]
@@ -79,29 +62,41 @@ def measured(machine: Machine, layers: Layers, path: Path) -> dict[str, dict[str
         start = "ffslab-probe flashmon start --overhead-ns 1000 > said"
         return f"{start}\n{command}\nsync\nffslab-probe flashmon stop -o '{name}.log' > said"
 
+    # With clean markers JFFS2 has nothing to erase first.
+    marked = {"jffs2": "-j", "ubifs": "", "squashfs": ""}
     lines = [UNPACK, "grep -q overlay /proc/filesystems || /modules_of_overlays"]
     lines += ["mkdir -p /lower /upper", "head -c 4096 /dev/urandom > /page"]
-    lines += [f"chip {BLOCKS},{UPPER_BLOCKS}", "flash_erase -q /dev/mtd0 0 0", "flash_erase -q /dev/mtd1 0 0"]
+    lines += [f"chip {BLOCKS},{UPPER_BLOCKS}", f"flash_erase -q {marked[layers.lower]} /dev/mtd0 0 0"]
+    lines += [f"flash_erase -q {marked[layers.upper]} /dev/mtd1 0 0"]
     lines += ["cp image /tmp/image", "nandwrite -q -p /dev/mtd0 /tmp/image"]
     mounts = {"squashfs": "mount -t squashfs -o ro /dev/mtdblock0 /lower", "jffs2": "mount -t jffs2 mtd0 /lower"}
     mounts["ubifs"] = "mount -t ubifs ubi0:volume /lower"
     if layers.lower == "ubifs":
         lines += ["ubiattach -p /dev/mtd0 -b 2 -d 0 > /dev/null"]
-    upper = "mount -t jffs2 mtd1 /upper"
+    upper = f"mount -t jffs2 -o compr={COMPRESSORS['jffs2']} mtd1 /upper"
     if layers.upper == "ubifs":
         lines += ["ubiattach -p /dev/mtd1 -b 2 -d 1 > /dev/null", "ubimkvol /dev/ubi1 -N volume -m > /dev/null"]
-        upper = "mount -t ubifs ubi1:volume /upper"
+        upper = f"mount -t ubifs -o compr={COMPRESSORS['ubifs']} ubi1:volume /upper"
     over = "mount -t overlay overlay -o lowerdir=/lower,upperdir=/upper/upper,workdir=/upper/work /mnt"
     unmount = "umount /mnt; umount /upper; umount /lower"
-    lines += [mounts[layers.lower], upper, "mkdir /upper/upper /upper/work", over, "sync", "sleep 3", unmount]
-    lines += [counted("mount", f"{mounts[layers.lower]}; {upper}; {over}")]
+    lines += [
+        mounts[layers.lower],
+        upper,
+        "mkdir /upper/upper /upper/work",
+        over,
+        f"sleep {SETTLES_S}",
+        "sync",
+        unmount,
+    ]
+    lines += [counted("mount", f"{mounts[layers.lower]}; {upper}; {over}; sleep {SETTLES_S}")]
     lines += [counted(case.name, case.guest) for case in all_cases(layers)]
     lines += [unmount, *(f"ubidetach -d {number} > /dev/null || true" for number in (0, 1)), "rmmod nandsim"]
     done = machine.run("\n".join(lines), {"probe.tar": archive(), "image": path})
     found = {}
     for name in ["mount", *(case.name for case in all_cases(layers))]:
         rows = read_log(done.folder / f"{name}.log").rows
-        found[name] = {count: sum(row["type"] in TYPES[count] for row in rows) for count in COUNTS}
+        counts = Counter(COUNTER_OF[row["type"]] for row in rows)
+        found[name] = {count: counts[count] for count in COUNTS}
     return found
 
 
@@ -112,4 +107,9 @@ def test_a_kernel_uses_the_flash_as_often_as_the_simulation_says(
 ) -> None:
     path = image(layers, tmp_path)
     found, real = simulated(layers, path), measured(overlay_machine, layers, path)
-    assert {name for name, counts in found.items() if counts != real[name]} <= MISSES[layers.name]
+    apart = {name for name, counts in found.items() if not all(is_near(counts[of], real[name][of]) for of in COUNTS)}
+    assert apart <= MISSES.get(layers.name, set()), {name: (found[name], real[name]) for name in apart}
+
+
+def is_near(found: int, real: int) -> bool:
+    return abs(found - real) <= max(1, real / 100)
