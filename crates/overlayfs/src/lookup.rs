@@ -144,6 +144,10 @@ impl Overlay {
             }
             if stat.kind != FileKind::Directory {
                 if is_first {
+                    if stat.kind == FileKind::File {
+                        // The kernel asks each file for it, whatever its layer.
+                        self.lower_mark(layer, path, METACOPY);
+                    }
                     inode.kind = stat.kind;
                     inode.lowers.push(layer);
                     lowest = Some(stat);

@@ -79,6 +79,21 @@ fn content(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
+/// `ovl_lookup_single` asks each file for `trusted.overlay.metacopy`, so that what a lower one has of attributes is read then.
+#[test]
+fn a_look_up_asks_lower_files_for_their_marks_too() {
+    let mut machine = filled("ubifs", "jffs2");
+    machine.stat(b"/big").unwrap();
+    let mut took_ns = || {
+        let began_ns = machine.now_ns();
+        let none = machine.member(1).getxattr(b"/big", b"trusted.overlay.metacopy");
+        assert_eq!(errno(none), Some(Errno::NoData));
+        machine.now_ns() - began_ns
+    };
+    let first_ns = took_ns();
+    assert_eq!(first_ns, took_ns(), "nothing is left to be read of them");
+}
+
 #[test]
 fn what_programs_change_is_copied_up_and_the_rest_shows_through() {
     for (upper, lower) in [("ubifs", "jffs2"), ("jffs2", "ubifs"), ("ubifs", "ubifs"), ("jffs2", "jffs2")] {
