@@ -77,6 +77,16 @@ def ubi(folder: Path) -> bytes:
     return image.read_bytes()
 
 
+def static_volume(folder: Path) -> bytes:
+    """UBI without UBIFS, on NOR: a static volume, whose content has a check sum, that holds squashfs."""
+    volume, image, table = folder / "volume.squashfs", folder / "image.ubi", folder / "ubi.ini"
+    _called("mksquashfs", tree(folder / "root", 900), volume, "-noappend", "-nopad", "-all-root", "-mkfs-time", 0)
+    text = f"[v]\nmode=ubi\nimage={volume}\nvol_id=0\nvol_type=static\nvol_name=rootfs\nvol_size=4KiB\n"
+    table.write_text(text, encoding="utf-8")
+    _called("ubinize", "-o", image, "-m", 1, "-p", "1KiB", "-Q", 7, table)
+    return image.read_bytes()
+
+
 def littlefs(folder: Path) -> bytes:
     from littlefs import LittleFS, UserContext
 
@@ -117,6 +127,7 @@ IMAGES: dict[str, Callable[[Path], bytes]] = {
     "YAFFS2": lambda folder: yaffs2(folder, ecc=False),
     "YAFFS2 with tag ECC": lambda folder: yaffs2(folder, ecc=True),
     "UBI": ubi,
+    "UBI, static volume": static_volume,
     "UBIFS": lambda folder: volume(folder).read_bytes(),
     "littlefs": littlefs,
     "FAT": fat,
