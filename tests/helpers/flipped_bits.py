@@ -23,13 +23,13 @@ from helpers.jffs2_images import run, step, tool
 KINDS = ("told", "refused", "named", "silent", "without effect")
 
 
-def tree(root: Path) -> Path:
+def tree(root: Path, noise_B: int = 9_000) -> Path:  # noqa: N803
     """A few files: text, noise, nothing, a link, a name below a directory."""
     draw = random.Random(3)
     contents = {
         "hostname": b"board\n",
         "etc/config": b"all work and no play " * 150,
-        "noise": draw.randbytes(9_000),
+        "noise": draw.randbytes(noise_B),
         "empty": b"",
     }
     for name, content in contents.items():
@@ -48,9 +48,11 @@ def _called(program: str, *arguments: object) -> None:
 
 def jffs2(folder: Path, summaries: bool = False) -> bytes:
     image, summed = folder / "image.jffs2", folder / "summed.jffs2"
-    _called("mkfs.jffs2", "-d", tree(folder / "root"), "-o", image, "-e", "8KiB", "-l", "-p")
     if not summaries:
+        # Each flip is told here, and takes 20 ms in 16 KiB: so files and nodes are small, and no block is filled up.
+        _called("mkfs.jffs2", "-d", tree(folder / "root", 2_000), "-o", image, "-e", "8KiB", "-l", "-s", 1024)
         return image.read_bytes()
+    _called("mkfs.jffs2", "-d", tree(folder / "root"), "-o", image, "-e", "8KiB", "-l", "-p")
     _called("sumtool", "-i", image, "-o", summed, "-e", "8KiB", "-l", "-p")
     return summed.read_bytes()
 
@@ -72,6 +74,16 @@ def ubi(folder: Path) -> bytes:
     text = f"[v]\nmode=ubi\nimage={volume(folder)}\nvol_id=0\nvol_type=dynamic\nvol_name=rootfs\nvol_size=600KiB\n"
     table.write_text(text, encoding="utf-8")
     _called("ubinize", "-o", image, "-m", 512, "-p", "16KiB", "-Q", 7, table)
+    return image.read_bytes()
+
+
+def static_volume(folder: Path) -> bytes:
+    """UBI without UBIFS, on NOR: a static volume, whose content has a check sum, that holds squashfs."""
+    volume, image, table = folder / "volume.squashfs", folder / "image.ubi", folder / "ubi.ini"
+    _called("mksquashfs", tree(folder / "root", 900), volume, "-noappend", "-nopad", "-all-root", "-mkfs-time", 0)
+    text = f"[v]\nmode=ubi\nimage={volume}\nvol_id=0\nvol_type=static\nvol_name=rootfs\nvol_size=4KiB\n"
+    table.write_text(text, encoding="utf-8")
+    _called("ubinize", "-o", image, "-m", 1, "-p", "1KiB", "-Q", 7, table)
     return image.read_bytes()
 
 
@@ -115,6 +127,7 @@ IMAGES: dict[str, Callable[[Path], bytes]] = {
     "YAFFS2": lambda folder: yaffs2(folder, ecc=False),
     "YAFFS2 with tag ECC": lambda folder: yaffs2(folder, ecc=True),
     "UBI": ubi,
+    "UBI, static volume": static_volume,
     "UBIFS": lambda folder: volume(folder).read_bytes(),
     "littlefs": littlefs,
     "FAT": fat,

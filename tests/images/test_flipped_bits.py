@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ffslab.images import read_partitions
 from helpers.command import Command
-from helpers.flipped_bits import IMAGES, flips, jffs2
+from helpers.flipped_bits import IMAGES, flips, jffs2, static_volume
 
 # So many flips of each image; `tools/flip_bits.py` flips every bit.
 SAMPLE = 60
@@ -52,3 +53,16 @@ def test_the_only_node_of_a_file_that_is_marked_as_obsolete_is_told(tmp_path: Pa
     inodes = [at for at in range(0, len(image), 4) if image.startswith(b"\x85\x19\x02\xe0", at)]
     found = flips("JFFS2", image, tmp_path / "flipped.bin", (8 * (at + 3) + 5 for at in inodes))
     assert {flip.kind for flip in found} == {"told"}
+
+
+def test_data_of_a_static_volume_that_are_not_those_of_its_check_sum_are_told(tmp_path: Path) -> None:
+    """The headers of UBI have a CRC of them. Squashfs has none: a hit superblock made a file of it, without a word."""
+    image = static_volume(tmp_path)
+    at = image.index(b"hsqs")
+    found = list(flips("UBI, static volume", image, tmp_path / "flipped.bin", range(8 * at, 8 * (at + 96), 5)))
+    assert {flip.kind for flip in found} == {"told"}
+    (tmp_path / "hit.ubi").write_bytes(image[:at] + b"x" + image[at + 1 :])
+    ((_, tree),) = read_partitions(tmp_path / "hit.ubi")
+    assert tree is not None
+    (told,) = tree.complaints
+    assert f"block 2, offset {at:#x}: data with a wrong CRC (LEB 0 of static volume 0)" in told

@@ -62,6 +62,15 @@ def test_other_mounts_have_partitions_and_volumes_of_their_own() -> None:
     assert "--scope chip" in run.first_job([variant])
 
 
+def test_a_cut_beside_other_mounts_is_one_of_all_partitions() -> None:
+    """The guest puts back what each of them held, attaches UBI again, and mounts all; it was refused."""
+    text = with_mounts().replace('step = "drop_caches"', 'step = "boot"', 1)
+    variant = plan.variants(Experiment.from_toml(text), "small")[0]
+    names = [step["step"] for step in variant.setup]
+    assert names[-3:] == ["crash", "ubi_attach", "mount"]
+    assert any(line.startswith("setup ") and " crash period_us=" in line for line in variant.lines(250).splitlines())
+
+
 LOG = """\
 # ffslab-probe 1 flashmon
 1.1;M;;measure 0 open
@@ -113,7 +122,11 @@ def test_programs_are_processes_with_bytes_of_their_own() -> None:
             'fs = "yaffs2"\npartition_blocks = 20',
             'mount at /data: fs = "yaffs2": a distribution kernel has jffs2 and ubifs',
         ),
-        ('step = "drop_caches"', 'step = "boot"', "setup step 4: crash: not with [[stack.mount]]"),
+        (
+            'step = "drop_caches"',
+            'step = "mtd_loop"\nop = "read"\ncount = 1',
+            "setup step 4: mtd_loop: not with [[stack.mount]]: it works on one partition",
+        ),
         (
             'step = "drop_caches"',
             'step = "age"\nfile = "a"\noverwrites = 1.0\ndistribution = "sequential"',

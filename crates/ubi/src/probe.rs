@@ -8,8 +8,8 @@ use ffslab_mtd::is_erased;
 use crate::fastmap::format::{is_fastmap_volume, ANCHOR_VOLUME};
 pub use crate::fastmap::probe::{fastmap, FastmapFacts};
 use crate::media::{
-    EcHeader, NoHeader, Offsets, Record, VidHeader, HEADER_BYTES, INTERNAL_VOLUME_START, LAYOUT_VOLUME, RECORD_BYTES,
-    VOLUMES_MAX,
+    crc, EcHeader, NoHeader, Offsets, Record, VidHeader, HEADER_BYTES, INTERNAL_VOLUME_START, LAYOUT_VOLUME,
+    RECORD_BYTES, VOLUMES_MAX,
 };
 
 /// The headers of an erase block.
@@ -110,6 +110,16 @@ pub fn headers(block: &[u8], vid_header_offset: u32, data_offset: u32) -> Header
         None => found.damage = Some("too short for its headers"),
     }
     found
+}
+
+/// Whether the data of an erase block are those of whose CRC its volume identifier header tells: that of a static volume's LEB.
+/// `None`: there is no such header, or it tells of none.
+pub fn has_whole_data(block: &[u8], vid_header_offset: u32, data_offset: u32) -> Option<bool> {
+    let header = block.get(vid_header_offset as usize..)?.get(..HEADER_BYTES)?;
+    let data = block.get(data_offset as usize..)?;
+    let header = VidHeader::decode(header, data.len() as u32).ok()?;
+    let is_told = header.kind == crate::VolumeKind::Static && header.data_bytes > 0;
+    is_told.then(|| data.get(..header.data_bytes as usize).is_some_and(|data| crc(data) == header.data_crc))
 }
 
 /// A volume, as a copy of the volume table describes it.

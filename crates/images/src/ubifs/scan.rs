@@ -43,6 +43,7 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         };
         lebs.extend(headers.leb.map(|leb| (block, leb)));
     }
+    static_data(image, layout, scanned, (vid, data_offset), &lebs);
     let leb_data = |block: u32| leb_data(image, layout, data_offset, block);
     scanned.fact("volume identifier header at", vid);
     scanned.fact("data at", data_offset);
@@ -76,6 +77,26 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         let counts = scan_nodes(image, layout, scanned, data_offset, (number, &name), of_it);
         if number == 0 {
             counts_facts(scanned, counts);
+        }
+    }
+}
+
+/// Tells of data of static volumes that are not those of which the headers have the CRC. A LEB of which two blocks are there was being
+/// moved when the power failed: UBI takes the one that is whole.
+fn static_data(
+    image: &[u8],
+    layout: &Layout,
+    scanned: &mut Scanned,
+    (vid, data_offset): (u32, u32),
+    lebs: &[(u32, Leb)],
+) {
+    let place = |leb: &Leb| (leb.volume_id, leb.leb_number);
+    for (block, leb) in lebs.iter().filter(|(_, leb)| leb.is_static) {
+        let data = layout.data(*block, image);
+        let is_whole = ffslab_ubi::probe::has_whole_data(&data, vid, data_offset) != Some(false);
+        if !is_whole && !lebs.iter().any(|(other, twin)| other != block && place(twin) == place(leb)) {
+            let what = format!("data with a wrong CRC (LEB {} of static volume {})", leb.leb_number, leb.volume_id);
+            scanned.damaged_part(*block, layout.offset_in_image(*block, data_offset), what, None);
         }
     }
 }

@@ -30,9 +30,8 @@ APPLIED = frozenset(
 )
 # Keys of which a kernel has one value for all its mounts.
 OF_KERNEL = frozenset(["dirty_KiB", "dirty_background_KiB", "vm"])
-# Steps that are about one partition, or are not told which of several they mean.
+# Steps that are not told which of several partitions they mean.
 ALONE = {
-    "crash": "is made by putting one partition back as it was (and a boot is a crash and a mount)",
     "mtd_loop": "works on one partition",
 }
 

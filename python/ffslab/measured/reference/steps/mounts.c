@@ -18,7 +18,7 @@
 #endif
 #include <unistd.h>
 
-enum { PLACES_MAX = 9, UBI_MAX = 9 };
+enum { UBI_MAX = 9 };
 
 /* The first one is the root. `at` has no slashes around it. A volume of the root's UBI has `volume_B`. */
 static struct place {
@@ -87,11 +87,16 @@ const char *path_of(const char *name)
     return path;
 }
 
-const char *mtd_device(void)
+const char *mtd_device(int number)
 {
     static char path[32];
-    snprintf(path, sizeof path, "/dev/mtd%d", places[0].mtd);
-    return path;
+    for (int i = 0; i < places_n; i++)
+        /* Volumes are in the root's UBI. */
+        if (!places[i].volume_B && number-- == 0) {
+            snprintf(path, sizeof path, "/dev/mtd%d", places[i].mtd);
+            return path;
+        }
+    return NULL;
 }
 
 /* ---- UBI ----------------------------------------------------------------------------------------------------------- */

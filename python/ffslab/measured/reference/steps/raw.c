@@ -12,15 +12,17 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-/* The partition: its device, sizes, and numbers of its good blocks. */
-static struct { int fd; uint64_t page_B, oob_B, block_B, count, *good; } flash;
+/* A partition: its device, sizes, numbers of its good blocks, and what it held when the power failed. */
+struct partition { int fd; uint64_t page_B, oob_B, block_B, count, *good; unsigned char *held; };
+/* The one that is meant. */
+static struct partition flash;
 
-static void open_flash(void)
+static void open_flash(const char *device)
 {
     struct mtd_info_user info;
-    flash.fd = open(mtd_device(), O_RDWR);
+    flash.fd = open(device, O_RDWR);
     if (flash.fd < 0)
-        fail("%s: %s", mtd_device(), strerror(errno));
+        fail("%s: %s", device, strerror(errno));
     must(ioctl(flash.fd, MEMGETINFO, &info));
     /* NOR takes single bytes: there a page is what the step says. */
     flash.page_B = info.writesize == 1 ? number("page_B", NULL) : info.writesize;
@@ -53,7 +55,7 @@ static void step_mtd_loop(void)
     const char *op = text("op", NULL);
     int reads = strcmp(op, "read") == 0, erases = strcmp(op, "erase") == 0;
     uint64_t count = number("count", NULL), first = number("first", "0");
-    open_flash();
+    open_flash(mtd_device(0));
     uint64_t unit_B = erases ? flash.block_B : flash.page_B, per_block = flash.block_B / unit_B;
     uint64_t places = flash.count * per_block, started_ns = now_ns();
     if (first >= places || (!reads && !erases && count > places - first))
@@ -77,9 +79,9 @@ static void step_mtd_loop(void)
 
 /* ---- crash --------------------------------------------------------------------------------------------------------- */
 
-/* With the power goes what is in memory, and nandsim's chip must not. So what the chip holds is read at once, page by page
- * with its out-of-band area, while nobody else gets the CPU; then the file system is unmounted, which may write what it
- * likes; and the chip gets back what it held. */
+/* With the power goes what is in memory, and nandsim's chip must not. So what all partitions hold is read at once, page by page
+ * with its out-of-band area, while nobody else gets the CPU; then the file systems are unmounted, which may write what they
+ * like; and each partition gets back what it held. */
 
 static void write_to(const char *path, const char *value)
 {
@@ -108,16 +110,11 @@ static uint64_t pages(void)
 }
 
 /* Of each page its data and its out-of-band area, without ECC. */
-static unsigned char *held_bytes(void)
+static void hold(void)
 {
     uint64_t each_B = flash.page_B + flash.oob_B;
-    unsigned char *held = malloc(pages() * each_B);
-    if (!held)
-        fail("no memory for what the chip holds");
-    memset(held, 0, pages() * each_B);
-    alone(1);
     for (uint64_t i = 0; i < pages(); i++) {
-        unsigned char *page = held + i * each_B;
+        unsigned char *page = flash.held + i * each_B;
         struct mtd_oob_buf64 oob = {.start = page_at(i), .length = (uint32_t)flash.oob_B};
         oob.usr_ptr = (uint64_t)(uintptr_t)(page + flash.page_B);
         if (pread(flash.fd, page, flash.page_B, (off_t)page_at(i)) != (ssize_t)flash.page_B)
@@ -125,17 +122,29 @@ static unsigned char *held_bytes(void)
         if (flash.oob_B)
             must(ioctl(flash.fd, MEMREADOOB64, &oob));
     }
-    alone(0);
-    return held;
 }
 
-static void put_back(const unsigned char *held)
+/* Opens it as `hold` and `put_back` want it, with room for what it holds. */
+static void open_to_hold(const char *device)
+{
+    open_flash(device);
+    if (flash.oob_B)
+        must(ioctl(flash.fd, MTDFILEMODE, MTD_FILE_MODE_RAW));
+    uint64_t bytes = pages() * (flash.page_B + flash.oob_B);
+    flash.held = malloc(bytes);
+    if (!flash.held)
+        fail("no memory for what the chip holds");
+    /* No page of it is to be found while the chip is read. */
+    memset(flash.held, 0, bytes);
+}
+
+static void put_back(void)
 {
     uint64_t each_B = flash.page_B + flash.oob_B;
     for (uint64_t i = 0; i < flash.count; i++)
         erase_at(flash.good[i] * flash.block_B);
     for (uint64_t i = 0; i < pages(); i++) {
-        const unsigned char *page = held + i * each_B;
+        const unsigned char *page = flash.held + i * each_B;
         if (page[0] == 0xFF && memcmp(page, page + 1, each_B - 1) == 0)
             continue;
         if (!flash.oob_B) {
@@ -154,21 +163,30 @@ static void put_back(const unsigned char *held)
 static void step_crash(void)
 {
     uint64_t from_ns = now_ns(), period_us = number("period_us", NULL);
+    struct partition all[PLACES_MAX];
+    int count = 0;
     /* Otherwise others get a twentieth of each second. */
     write_to("/proc/sys/kernel/sched_rt_runtime_us", "-1");
     mark("pause");
-    open_flash();
-    if (flash.oob_B)
-        must(ioctl(flash.fd, MTDFILEMODE, MTD_FILE_MODE_RAW));
-    unsigned char *held = held_bytes();
+    for (const char *device; count < PLACES_MAX && (device = mtd_device(count)); all[count++] = flash)
+        open_to_hold(device);
+    alone(1);
+    for (int i = 0; i < count; i++) {
+        flash = all[i];
+        hold();
+    }
+    alone(0);
     close_all();
     if (mounted)
         umount_all();
     detach_ubi();
     drop_caches("3");
-    put_back(held);
-    free(held);
-    close_flash();
+    for (int i = 0; i < count; i++) {
+        flash = all[i];
+        put_back();
+        free(flash.held);
+        close_flash();
+    }
     /* The tick counter goes on where it was, modulo what anything is drawn by. */
     uint64_t took_us = (now_ns() - from_ns) / 1000;
     sleep_us(period_us - took_us % period_us);

@@ -9,6 +9,8 @@
 #define ROOT "/mnt"
 /* A request has at most so many bytes. */
 enum { PATH_BYTES = 512, SCRATCH_BYTES = 16 << 20 };
+/* File systems at most, the root among them. */
+enum { PLACES_MAX = 9 };
 
 struct step { const char *name; void (*run)(void); };
 
@@ -94,8 +96,8 @@ void root_is(const char *fs, int mtd, int volume);
 const char *path_of(const char *name);
 /* The mount point of the file system that a name is in. */
 const char *root_of(const char *name);
-/* The character device of the root's partition. */
-const char *mtd_device(void);
+/* The character device of a partition: 0 is the root's; NULL behind the last one. The path is kept until the next call. */
+const char *mtd_device(int number);
 void umount_all(void);
 /* All that are attached. */
 void detach_ubi(void);
