@@ -126,7 +126,7 @@ def inspect(
     if out is not None:
         from ffslab.images import chip_page, page
 
-        drawn = page.html(known[0][1]) if is_one else chip_page.html(str(image), found)
+        drawn = page.html(known[0][1]) if len(known) == 1 else chip_page.html(str(image), found)
         results.write_report(out, drawn)
     if is_one:
         say(results.dump_json(known[0][1]).rstrip() if json else inspection.text(known[0][1]))
