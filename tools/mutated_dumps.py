@@ -34,6 +34,7 @@ from test_hostile import Call  # noqa: E402
 SECONDS_MAX = 20
 BYTES_MAX = 1 << 30
 POLL_S = 0.2
+FAILED = 3
 # What the watcher sees of its worker: the number that is read, seconds of the CPU at its begin, how many went wrong.
 SEEN = struct.Struct("<Qdq")
 Made = Mapping[str, tuple[Image, dumps.Make]]
@@ -63,7 +64,11 @@ def watch(seeds: range, made: Made, ground: Path, keep: Path) -> int:
         seen[: SEEN.size] = SEEN.pack(next_one, 0, 0)
         child = os.fork()
         if child == 0:
-            worker(range(next_one, seeds.stop), made, ground, keep, seen)
+            try:
+                worker(range(next_one, seeds.stop), made, ground, keep, seen)
+            except BaseException:
+                # The folder of all is its parent's, and would be cleaned up on the way out.
+                os._exit(FAILED)
         while os.waitpid(child, os.WNOHANG) == (0, 0):
             time.sleep(POLL_S)
             _, began, _ = SEEN.unpack(seen[: SEEN.size])

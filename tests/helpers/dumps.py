@@ -189,9 +189,9 @@ def yaffs1(image: bytes) -> bytes:
 WORN_SECTORS = 13
 
 
-def wear_levelled(volume: bytes) -> bytes:
-    """A volume of FAT as ESP-IDF's wear levelling writes it after it was moved three times."""
-    count, dummy, moves = WORN_SECTORS, 5, 3
+def wear_levelled(volume: bytes, count: int = WORN_SECTORS) -> bytes:
+    """A volume of FAT in so many sectors, as ESP-IDF's wear levelling writes it after it was moved three times."""
+    dummy, moves = 5, 3
     held = [volume[at : at + 4096].ljust(4096, b"\0") for at in range(0, count * 4096, 4096)]
     sectors = held[moves:] + held[:moves]
     sectors.insert(dummy, b"\xa5" * 4096)

@@ -17,6 +17,7 @@ from ffslab.files.workplace import remove_tree, workplace
 from ffslab.images import ImageEntry, ImageTree, read_image
 from ffslab.images.extraction import extract
 from helpers.command import FFSLAB, Command
+from helpers.dumps import BLOCK_B, ubinized
 from helpers.hostile_images import (
     DT_DIR,
     DT_LNK,
@@ -215,6 +216,25 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(InputError, match="cannot be written: no space left on device"):
         extract(tree(entry("d", "directory", permissions=0), entry("x", data=b"x")), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_known_and_cannot_be_read_is_no_bad_input(ffslab: Command, tmp_path: Path) -> None:
+    """Both copies of the volume table of UBI are damaged, and it holds no UBIFS, which is found without."""
+    kernel = tmp_path / "kernel"
+    kernel.write_bytes(b"kernel" * 5000)
+    image = bytearray(ubinized(tmp_path, {"kernel": kernel}))
+    for block in (0, 1):
+        at = block * BLOCK_B + image[block * BLOCK_B :].index(b"kernel")
+        image[at : at + 4] = b"lost"
+    dump = tmp_path / "dump.bin"
+    dump.write_bytes(image)
+    extracted = ffslab("extract", dump, tmp_path / "files")
+    assert (extracted.returncode, extracted.stdout) == (1, "")
+    assert "volume table" in extracted.stderr and extracted.stderr.count("\n") == 1
+    assert ffslab("inspect", dump).returncode == 1
+    assert not (tmp_path / "files").exists()
+    dump.write_bytes(b"what is this?" * 9000)
+    assert [ffslab(verb, dump).returncode for verb in ("extract", "inspect")] == [2, 2]
 
 
 def test_an_existing_target_is_refused(ffslab: Command, tmp_path: Path) -> None:

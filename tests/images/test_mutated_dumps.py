@@ -31,6 +31,7 @@ from test_hostile import Call, judged, run_all
 RUST = re.compile(r"\b[A-Z]\w+ \{ \w+: |\b(Some|Ok|Err)\(|::[a-z_]+::")
 # A record of a volume table with a name: sizes, kind, mark, length of the name.
 RECORD = re.compile(rb"(?s)\x00[\x00-\x7f]{13}\x00[\x01-\x20](root|kernel)\x00")
+RECORD_B = 172
 NAMES = (b"..", b"../../outside", b"/outside", b"a/b", b"", b"\xff\xfe", b"root")
 
 KEY = random.Random(9).randbytes(64)
@@ -107,9 +108,8 @@ def in_plain_sight(folder: Path, nodes: bytes) -> Mapping[str, tuple[Image, Make
 def with_names(image: bytes, draw: random.Random) -> bytes:
     """UBI whose volumes have names that lead elsewhere (`struct ubi_vtbl_record`)."""
     out = bytearray(image)
-    for at in (
-        found.start() for found in re.finditer(rb"(?s)\x00[\x00-\x7f]{13}\x00[\x01-\x20](root|kernel)\x00", image)
-    ):
+    # A record that is cut off has none.
+    for at in (found.start() for found in RECORD.finditer(image) if found.start() + RECORD_B <= len(image)):
         name = draw.choice(NAMES)
         struct.pack_into(">H", out, at + 14, len(name))
         out[at + 16 : at + 144] = name.ljust(128, b"\0")

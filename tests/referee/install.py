@@ -29,7 +29,7 @@ OTHERS |= {"chromium": "chromium"}
 # Shells and awks of small systems.
 OTHERS |= {"busybox": "busybox-static"}
 OTHERS |= {"mkfs.fat": "dosfstools", "mcopy": "mtools", "fusermount3": "fuse3"}
-OTHERS |= {"mksquashfs": "squashfs-tools", "mkfs.erofs": "erofs-utils"}
+OTHERS |= {"mksquashfs": "squashfs-tools", "mkfs.erofs": "erofs-utils", "mkimage": "u-boot-tools"}
 
 
 def main() -> None:

@@ -21,7 +21,6 @@ from ffslab.terminal.printing import remark, say, tell
 if TYPE_CHECKING:
     from ffslab.answers.image import Facts
     from ffslab.images import How
-    from ffslab.images import Partition as FoundPartition
     from ffslab.studies.lifetime import WholeLives
 
 
@@ -114,8 +113,6 @@ def inspect(
     looks.check_applies(image, [each for each, _ in found])
     _check_machine(image, [facts for _, facts in known], device, {"--board": board, "--part": part, "--kernel": kernel})
     is_one = len(found) == 1
-    if out is not None and len(known) != 1:
-        raise InputError(f"--out: the page shows one partition, choose it with --partition: {_listed(found)}")
     left_out = []
     if extract is not None and is_one:
         left_out = extraction.extract(inspection.tree_of(image, known[0][1]), extract)
@@ -127,9 +124,10 @@ def inspect(
         if not recover:
             remark(f"{to}: what was recovered")
     if out is not None:
-        from ffslab.images import page as drawn
+        from ffslab.images import chip_page, page
 
-        results.write_report(out, drawn.html(known[0][1]))
+        drawn = page.html(known[0][1]) if len(known) == 1 else chip_page.html(str(image), found)
+        results.write_report(out, drawn)
     if is_one:
         say(results.dump_json(known[0][1]).rstrip() if json else inspection.text(known[0][1]))
     elif json:
@@ -178,10 +176,6 @@ def _lint(
     say(results.dump_json(answer).rstrip() if json else lint.text(answer))
     if not answer["fits"]:
         raise typer.Exit(EXIT_NEGATIVE)
-
-
-def _listed(found: list[tuple[FoundPartition, Facts | None]]) -> str:
-    return ", ".join(partition.text for partition, _ in found)
 
 
 def lifetime(

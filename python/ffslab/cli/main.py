@@ -336,7 +336,14 @@ def extract(
         raise InputError(f"{folder}: the folder is named twice, here and by --out")
     folder = folder or out
     how: images.How = looks.how(place, oob=oob)
-    found = images.read_partitions(image, **how)
+    try:
+        found = images.read_partitions(image, **how)
+    except InputError as error:
+        # As `inspect`, which has facts of it: bad input is what nobody knows, and what was said wrongly.
+        if not images.is_known(image, **how):
+            raise
+        tell(str(error))
+        raise typer.Exit(EXIT_NEGATIVE) from None
     looks.check_applies(image, [part for part, _ in found], oob=oob)
     known = [(part, tree) for part, tree in found if tree is not None]
     complaints = [line for _, tree in known for line in tree.complaints]

@@ -205,6 +205,15 @@ def read_partitions(path: str | Path, **how: Unpack[How]) -> list[tuple[Partitio
     return found
 
 
+def is_known(path: str | Path, **how: Unpack[How]) -> bool:
+    """Whether it is known what the image holds, be it readable or not."""
+    try:
+        parts: list[Part] = json.loads(_native.recognise(path, said(**how)))
+    except InputError:
+        return False
+    return any("Ok" in part["layout"] for part in parts)
+
+
 def listing(tree: ImageTree) -> str:
     """The entries as `ls -l` shows them, with full paths, quoted as `ls` does; times are UTC."""
     lines = []

@@ -95,7 +95,7 @@ def _sentence(line: str) -> str:
     return f"{line[0].upper()}{line[1:]}."
 
 
-def block_map(facts: Facts) -> Drawn | None:
+def block_map(facts: Facts, data: str = "blocks") -> Drawn | None:
     """Each erase block as a cell: what most of it is, or that it is bad or damaged; what it holds, how it is worn."""
     blocks = facts["blocks"]
     if not blocks:
@@ -115,7 +115,7 @@ def block_map(facts: Facts) -> Drawn | None:
         is_erases = worn["kind"] == ERASE_COUNTER
         values = [block["erases"] if is_erases else block["sequence"] for block in blocks]
         metrics.append({"label": worn["kind"], "values": values})
-    return maps("blocks", [{"name": "", "metrics": metrics}])
+    return maps(data, [{"name": "", "metrics": metrics}])
 
 
 def _space(facts: Facts) -> list[str | Drawn]:
