@@ -55,9 +55,12 @@ def board_toml(base: str, title: str, measured: list[Measured], *, part: str, ke
         elif interval := known.get("ci95"):
             kept["ci95"] = interval
         values[known["key"]] = kept
+    # It goes with the core, by which the prices are scaled already.
+    values.pop("clock_MHz", None)
     for operation in ("read", "program", "erase"):
-        if f"driver.{operation}_us" in new:
-            values.pop(f"driver.{operation}_overhead_us", None)
+        total, overhead = f"driver.{operation}_us", f"driver.{operation}_overhead_us"
+        if total in new or overhead in new:
+            values.pop(overhead if total in new else total, None)
             for rail in ("cpu", "memory"):
                 values.pop(f"driver.{operation}_{rail}_uJ", None)
     for key, constant in new.items():
