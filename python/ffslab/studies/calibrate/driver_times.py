@@ -6,11 +6,11 @@ takes longer by its data sheet. On a serial bus the profile knows clock, lines a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from ffslab import _native
 from ffslab._native import InputError
 from ffslab.registries import profiles
 from ffslab.studies import boot
@@ -97,11 +97,17 @@ def part_as_measured(measured: list[Measured], part: str, copy: str | None) -> t
     shown, sheet = profiles.shown(part), profiles.numbers(part)
     if shown.get("part_kind") != "nand" or erase_us is None or erase_us >= sheet.get(ERASE, 0.0):
         return None, []
-    source = "an erase of the speed test, with its driver"
-    title = f"{shown['title'] or part}, erases as measured"
-    text = (
-        f"title = {json.dumps(title)}\nbase = {json.dumps(copy or part)}\n"
-        f'{ERASE} = {{ value = {erase_us:.6g}, source = "{source}", status = "measured" }}\n'
+    typical: board_profile.Entry = {
+        "value": float(f"{erase_us:.6g}"),
+        "source": "an erase of the speed test, with its driver",
+        "status": "measured",
+    }
+    text = _native.profile_toml_of(
+        {
+            "title": f"{shown['title'] or part}, erases as measured",
+            "base": copy or part,
+            ERASE: typical,
+        }
     )
     doubt = (
         f"{_total('erase')}: {erase_us:.4g} us were measured, and {part} says {sheet[ERASE]:.4g} us of the chip alone: "
