@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,48 @@ def test_a_board_is_found_again(logs: Path, tmp_path: Path, boot_log: str) -> No
     assert [line["what"] for line in done.boot] == ["UBI attaches 900 blocks", "UBIFS mounts"]
     assert all(abs(line["unexplained_s"]) < 2e-3 for line in done.boot)
     assert "UBI attaches 900 blocks" in verb.text(done, tmp_path)
+
+
+def test_a_board_of_classes_is_a_base_and_a_chip_may_erase_faster_than_its_data_sheet_says(tmp_path: Path) -> None:
+    """The clock of the core stayed behind without the core, and a total below the chip's time was no profile."""
+    base = tmp_path / "classes.toml"
+    base.write_text(
+        'title = "Classes"\nbase = "omap3evm"\npart = "mt29f2g08abaea"\ncontroller = "gpmi"\ncore = "arm926"\n'
+        "clock_MHz = 454\nbad_block_table = true\n",
+        encoding="utf-8",
+    )
+    write_speedtest(tmp_path / "speed.log", str(base))
+    fast = tmp_path / "speed.log"
+    fast.write_text(
+        re.sub(r"(?m)erase speed is \d+", "erase speed is 512000", fast.read_text(encoding="utf-8")), encoding="utf-8"
+    )
+    done = verb.calibrate(Inputs(base=str(base), speedtest=fast))
+    board = str(verb.save(done, tmp_path / "out") / "board.toml")
+    was, found = boot.speeds(str(base)), boot.speeds(board)
+    assert found.read_kib_per_s == pytest.approx(was.read_kib_per_s, rel=2e-3)
+    assert found.erase_kib_per_s == pytest.approx(512000, rel=2e-3)
+    assert any("t_erase_us as measured" in warning for warning in done.warnings)
+
+
+def test_on_a_serial_bus_the_driver_is_what_is_left_of_the_speed_test(tmp_path: Path) -> None:
+    """A total cannot stand there, and so such a board could not be calibrated at all."""
+    base = tmp_path / "serial.toml"
+    base.write_text(
+        'title = "Serial"\nbase = "luckfox-pico-max"\npart = "w25n01gv"\ncontroller = "mt7621-spi"\n'
+        'core = "mips-1004k"\n[spi]\nclock_MHz = 40\nread_lines = 1\nprogram_lines = 1\n',
+        encoding="utf-8",
+    )
+    slower = tmp_path / "slower.toml"
+    slower.write_text(
+        base.read_text(encoding="utf-8")
+        + "[driver]\nread_overhead_us = 150\nprogram_overhead_us = 90\nerase_overhead_us = 700\n",
+        encoding="utf-8",
+    )
+    write_speedtest(tmp_path / "speed.log", str(slower))
+    done = verb.calibrate(Inputs(base=str(base), speedtest=tmp_path / "speed.log"))
+    written = tomllib.loads((verb.save(done, tmp_path / "out") / "board.toml").read_text(encoding="utf-8"))
+    for key, truth in (("read", 150), ("program", 90), ("erase", 700)):
+        assert written["driver"][f"{key}_overhead_us"]["value"] == pytest.approx(truth, rel=2e-2)
 
 
 def test_of_several_devices_the_largest_of_the_part_counts_and_this_is_told(logs: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from ffslab.answers.profile import ShownProfile
 from ffslab.api.experiment import Experiment
 from ffslab.registries import profiles
 from ffslab.studies.calibrate.board_profile import named_by
+from ffslab.text import times
 
 # Blocks that a speed test erases, fills and reads.
 TESTED_BLOCKS = 16
@@ -123,8 +124,19 @@ def text(board: str) -> str:
         f"  erase speed is {speed.erase_kib_per_s:.0f} KiB/s",
         f"  UBI: {began.attach_s:.3f} s from \"attaching\" to \"scanning is finished\", {began.blocks} blocks",
         f"  UBIFS: {began.mount_s:.3f} s from \"background thread ... started\" to \"mounted\"",
+        _how_near(),
         "Put your own log beside it; `ffslab calibrate --speedtest LOG --bootlog LOG` makes a profile of it.",
     ])  # fmt: skip
+
+
+def _how_near() -> str:
+    """How far boards are off of which no more is known than classes and data sheets."""
+    known = times.evidence()
+    told = (f"{known[kind].low:g} to {known[kind].high:g} for {kind}" for kind in ("reads", "writes", "mounts"))
+    return (
+        "Known of this board are data sheets and classes. On other boards eight of ten such times were, as shares of "
+        f"the measured ones, {', '.join(told)} (docs/evidence.md)."
+    )
 
 
 def _measured(experiment: Experiment) -> list[float]:

@@ -26,7 +26,7 @@ class Measured:
     source: str
 
 
-class _Entry(TypedDict):
+class Entry(TypedDict):
     """A constant as it stands in a profile."""
 
     value: ConstantValue
@@ -36,7 +36,7 @@ class _Entry(TypedDict):
 
 
 # A profile: texts, constants, and tables of constants.
-_Profile = dict[str, str | _Entry | dict[str, _Entry]]
+_Profile = dict[str, str | Entry | dict[str, Entry]]
 
 
 def board_toml(base: str, title: str, measured: list[Measured], *, part: str, kernel: str, same_board: bool) -> str:
@@ -46,22 +46,25 @@ def board_toml(base: str, title: str, measured: list[Measured], *, part: str, ke
     belongs to its time. Errors: those of reading `base`.
     """
     new = {constant.key: constant for constant in measured}
-    values: dict[str, _Entry] = {}
+    values: dict[str, Entry] = {}
     for known in profiles.shown(base)["values"]:
-        kept: _Entry = {"value": known["value"], "source": known["source"], "status": known["status"]}
+        kept: Entry = {"value": known["value"], "source": known["source"], "status": known["status"]}
         if not same_board:
             kept["source"] = f"not measured on this board; of {base}: {kept['source']}"
             kept["status"] = "unverified"
         elif interval := known.get("ci95"):
             kept["ci95"] = interval
         values[known["key"]] = kept
+    # It goes with the core, by which the prices are scaled already.
+    values.pop("clock_MHz", None)
     for operation in ("read", "program", "erase"):
-        if f"driver.{operation}_us" in new:
-            values.pop(f"driver.{operation}_overhead_us", None)
+        total, overhead = f"driver.{operation}_us", f"driver.{operation}_overhead_us"
+        if total in new or overhead in new:
+            values.pop(overhead if total in new else total, None)
             for rail in ("cpu", "memory"):
                 values.pop(f"driver.{operation}_{rail}_uJ", None)
     for key, constant in new.items():
-        entry: _Entry = {"value": _round(constant.value), "source": constant.source, "status": "measured"}
+        entry: Entry = {"value": _round(constant.value), "source": constant.source, "status": "measured"}
         if constant.ci95 is not None:
             entry["ci95"] = [_round(end) for end in constant.ci95]
         values[key] = entry
@@ -100,10 +103,10 @@ def check(path: Path) -> None:
     _native.profile(str(path))
 
 
-def _in_tables(values: dict[str, _Entry]) -> _Profile:
+def _in_tables(values: dict[str, Entry]) -> _Profile:
     """Constants in the tables that their keys name: "driver.read_us" is `read_us` of `driver`."""
     own: _Profile = {}
-    tables: dict[str, dict[str, _Entry]] = {}
+    tables: dict[str, dict[str, Entry]] = {}
     for key, entry in values.items():
         table, _, name = key.rpartition(".")
         if table:

@@ -28,15 +28,16 @@ PRICE = "cpu.attach_block_us"
 
 @dataclass(frozen=True)
 class Draft:
-    """A profile that is not kept yet. `files`: profiles of the user's own that it needs, by their names beside it."""
+    """A profile that is not kept yet. `files`: other profiles that it needs, by their names beside it: a file of the
+    user's own, or the text of one."""
 
     toml: str
-    files: dict[str, Path]
+    files: dict[str, Path | str]
 
     def write(self, folder: Path) -> Path:
         """Writes it with all that it needs; the path of the board."""
         for name, own in self.files.items():
-            (folder / name).write_bytes(read_bytes(own, "profile"))
+            (folder / name).write_bytes(own.encode() if isinstance(own, str) else read_bytes(own, "profile"))
         place = folder / BOARD
         place.write_text(self.toml, encoding="utf-8")
         return place

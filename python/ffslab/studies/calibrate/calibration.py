@@ -21,8 +21,8 @@ class Calibration:
     measured: list[Measured]
     warnings: list[str]
     toml: str
-    # Profiles of the user's own that the new one needs, by their names beside it.
-    files: dict[str, Path]
+    # Other profiles that the new one needs, by their names beside it: files of the user's own, or texts.
+    files: dict[str, Path | str]
     # What the log of a boot says beside what the new profile gives.
     boot: list[BootLine] = field(default_factory=list)
 

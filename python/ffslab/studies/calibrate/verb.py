@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ffslab._native import InputError, is_path
 from ffslab.answers.calibration import BootLine
 from ffslab.files import results
-from ffslab.studies.calibrate import board_profile, boot_logs, boots, loops, power_capture, probe_logs
+from ffslab.studies.calibrate import board_profile, boot_logs, boots, driver_times, loops, power_capture, probe_logs
 from ffslab.studies.calibrate.board_profile import Measured
 from ffslab.studies.calibrate.boots import BOARD, Draft
 from ffslab.studies.calibrate.calibration import ALIGN, BOOT_ALIGN, Calibration, boot_table, table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CALIBRATION = "calibration.json"
 MEASUREMENTS = "measurements.parquet"
-FILES = frozenset({BOARD, CALIBRATION, MEASUREMENTS, results.REPORT, "part.toml", "kernel.toml"})
+FILES = frozenset({BOARD, CALIBRATION, MEASUREMENTS, results.REPORT, "part.toml", "part-base.toml", "kernel.toml"})
 DRIVER_TIMES = ("driver.read_us", "driver.program_us", "driver.erase_us")
 IDLE_POWERS = ("idle.cpu_mW", "idle.memory_mW")
 # Keys of constants that are found but belong into no profile.
@@ -139,7 +139,15 @@ def calibrate(inputs: Inputs) -> Calibration:
     }
     named["part"] = inputs.part or named["part"]
     # What is no built-in profile goes with the new one, so that its folder can be moved.
-    files = {f"{kind}.toml": Path(name) for kind, name in named.items() if is_path(name)}
+    files: dict[str, Path | str] = {f"{kind}.toml": Path(name) for kind, name in named.items() if is_path(name)}
+    if inputs.speedtest is not None:
+        own = "./part-base.toml" if is_path(named["part"]) else None
+        faster, lacks = driver_times.part_as_measured(measured, named["part"], own)
+        doubts += lacks
+        if faster is not None:
+            if own is not None:
+                files["part-base.toml"] = files["part.toml"]
+            files["part.toml"] = faster
     part, kernel = (f"./{kind}.toml" if f"{kind}.toml" in files else name for kind, name in named.items())
 
     def toml_of(constants: list[Measured]) -> str:
@@ -147,11 +155,15 @@ def calibrate(inputs: Inputs) -> Calibration:
             inputs.base, title, constants, part=part, kernel=kernel, same_board=inputs.same_board
         )
 
+    def draft(constants: list[Measured]) -> Draft:
+        return Draft(toml_of(constants), files)
+
+    if inputs.speedtest is not None:
+        measured, lacks = driver_times.as_the_part_needs(measured, named["part"], draft)
+        doubts += lacks
     boot: list[BootLine] = []
     if inputs.boot_log is not None:
-        seen = boots.explained(
-            inputs.boot_log, named["part"], measured, lambda constants: Draft(toml_of(constants), files)
-        )
+        seen = boots.explained(inputs.boot_log, named["part"], measured, draft)
         measured, boot = seen.measured, seen.lines
         doubts += seen.doubts
     return Calibration(title, inputs.base, fits, measured, [*said, *doubts], toml_of(measured), files, boot)
