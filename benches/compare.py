@@ -4,7 +4,7 @@
 
 The other commit is built in a folder of its own below `target`. Both run each command in turn, so that what else the
 machine does meets both alike; a row has moved only if it did so in nearly all rounds. What was measured is added to
-`benches/history.csv`.
+`benches/history.csv`, which docs/speed.md draws.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from speed_page import HISTORY, PAGE, page
+
 from ffslab.text.tables import text_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,7 +32,6 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from trees import tree_of  # noqa: E402
 
-HISTORY = ROOT / "benches/history.csv"
 # Less is no change that anybody feels, whatever the rounds say.
 MOVED = 0.02
 # So many rounds of all may go the other way by chance.
@@ -186,6 +187,7 @@ def main() -> None:
         if is_new:
             writer.writerow(["before", "now", "rounds", "row", "before_s", "now_s", "ratio", "verdict"])
         writer.writerows([before, now, given.rounds, *line] for line in table)
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

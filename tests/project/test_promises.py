@@ -109,3 +109,8 @@ def test_the_six_walks_name_files_and_functions_that_exist() -> None:
         if not found:
             missing.append(name)
     assert missing == []
+
+
+def test_the_page_of_speed_is_that_of_its_history() -> None:
+    speed = loaded(ROOT / "benches/speed_page.py")
+    assert (ROOT / "docs/speed.md").read_text(encoding="utf-8") == speed.page()

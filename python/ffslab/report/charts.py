@@ -149,7 +149,11 @@ def distribution(values: ArrayLike, points_max: int) -> tuple[Any, Any]:
     ordered = np.sort(np.asarray(values, dtype=float))
     n = len(ordered)
     spaced = n - np.geomspace(n, 1, points_max)
-    ranks = np.unique(np.concatenate([spaced.astype(int), np.arange(max(0, n - points_max // 4), n)]))
+    # Not `np.unique`: its first call imports masked arrays, which a small run would notice.
+    is_kept = np.zeros(n, dtype=bool)
+    is_kept[spaced.astype(int)] = True
+    is_kept[max(0, n - points_max // 4) :] = True
+    ranks = np.flatnonzero(is_kept)
     height = np.log10(n / (n - ranks))
     return np.append(ordered[ranks], ordered[-1]), np.append(height, height[-1] + 0.3)
 
