@@ -218,9 +218,10 @@ impl Recording {
         Ok(groups)
     }
 
-    /// How many things the application had told before an entry of the log.
-    fn told(&self, entries: usize) -> usize {
-        self.log.entries[..entries].iter().filter(|entry| matches!(entry.effect, Effect::Told(_))).count()
+    /// The entries of the log at which the application told something.
+    fn told_at(&self) -> Vec<usize> {
+        let entries = self.log.entries.iter().enumerate();
+        entries.filter(|(_, entry)| matches!(entry.effect, Effect::Told(_))).map(|(number, _)| number).collect()
     }
 }
 
@@ -234,6 +235,7 @@ struct Worker<'a> {
     operations: u64,
     ledger: Ledger,
     entries: usize,
+    told_at: Vec<usize>,
     recoveries: usize,
     cuts_of_recoveries: usize,
     cuts_of_second_mounts: usize,
@@ -273,6 +275,7 @@ impl<'a> Worker<'a> {
             operations: 0,
             ledger: recording.ledger(),
             entries: 0,
+            told_at: recording.told_at(),
             recoveries: 0,
             cuts_of_recoveries: 0,
             cuts_of_second_mounts: 0,
@@ -333,7 +336,8 @@ impl<'a> Worker<'a> {
             if begins {
                 self.entries = until.max(self.entries);
             }
-            let moment = Moment { operation_number: operation, told_count: self.recording.told(until) };
+            let told_count = self.told_at.partition_point(|&entry| entry < until);
+            let moment = Moment { operation_number: operation, told_count };
             instants.push(Instant { point, moment, ledger: ledger.unwrap_or_else(|| self.ledger.clone()) });
         }
         instants

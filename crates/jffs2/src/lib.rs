@@ -15,6 +15,7 @@ mod append;
 mod background;
 mod blocks;
 mod build;
+mod candidate;
 pub mod causes;
 mod compress;
 mod damage;

@@ -6,7 +6,9 @@
 //! checked only as far as the nodes are still needed.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
+use crate::candidate::{Candidate, Meets};
 use crate::causes;
 use crate::faults;
 use ffslab_fs::{Errno, FileKind, Result};
@@ -21,20 +23,6 @@ use crate::inode::{decode_device, Dirent, Inode};
 use crate::read::Reader;
 use crate::refs::{NodeState, RefId, NONE};
 use crate::space::{InodeState, Space};
-
-/// A data node that was read, not yet in the fragment map (`struct jffs2_tmp_dnode_info`).
-#[derive(Clone, Copy)]
-struct Candidate {
-    node: RefId,
-    version: u32,
-    offset: u32,
-    bytes: u32,
-    compressed_bytes: u32,
-    data_crc: u32,
-    /// CRC of those data that were read together with the header.
-    partial_crc: u32,
-    overlapped: bool,
-}
 
 /// Order of candidates: by offset, shorter ones first, then by arrival.
 type Key = (u32, u32, u32);
@@ -259,48 +247,48 @@ impl Loader<'_> {
                 }
             }
         }
-        while let Some(k) = key {
-            let this = self.candidates[&k];
-            if this.offset > end {
+        let mut from = key.map(Bound::Included);
+        while let Some(start) = from {
+            let near = self.candidates.range((start, Bound::Unbounded)).take_while(|(_, this)| this.offset <= end);
+            let Some((k, this, meets)) =
+                near.map(|(k, this)| (*k, *this, Meets::of(this, &new))).find(|(_, _, meets)| *meets != Meets::Beside)
+            else {
                 break;
-            }
-            let next = |c: &BTreeMap<Key, Candidate>| {
-                c.range((std::ops::Bound::Excluded(k), std::ops::Bound::Unbounded)).next().map(|(k, _)| *k)
             };
-            if this.version == new.version {
-                // Two nodes with the same version are copies: a power cut interrupted garbage collection after it had
-                // copied the node. One copy with a right CRC is kept.
-                if self.candidate_ok(&this)? {
-                    self.space.mark_obsolete(self.flash, new.node);
-                } else {
+            match meets {
+                Meets::Beside => break,
+                Meets::Copy => {
+                    // Two nodes with the same version are copies: a power cut interrupted garbage collection after it had
+                    // copied the node. One copy with a right CRC is kept.
+                    if self.candidate_ok(&this)? {
+                        self.space.mark_obsolete(self.flash, new.node);
+                    } else {
+                        self.space.mark_obsolete(self.flash, this.node);
+                        // In its very place (`rb_replace_node`), although the copy may be longer: who stands behind knows only
+                        // that the node in this place overlaps it.
+                        self.candidates.insert(k, Candidate { overlapped: this.overlapped, ..new });
+                    }
+                    return Ok(());
+                }
+                Meets::Covered => {
+                    if !self.candidate_ok(&new)? {
+                        self.space.mark_obsolete(self.flash, new.node);
+                        return Ok(());
+                    }
+                    self.remove_candidate(k);
                     self.space.mark_obsolete(self.flash, this.node);
-                    // In its very place (`rb_replace_node`), although the copy may be longer: who stands behind knows only that the
-                    // node in this place overlaps it.
-                    self.candidates.insert(k, Candidate { overlapped: this.overlapped, ..new });
+                    from = Some(Bound::Excluded(k));
                 }
-                return Ok(());
-            }
-            if this.version < new.version && this.offset >= new.offset && this.offset + this.bytes <= end {
-                if !self.candidate_ok(&new)? {
-                    self.space.mark_obsolete(self.flash, new.node);
-                    return Ok(());
+                Meets::Covers => {
+                    if self.candidate_ok(&this)? {
+                        self.space.mark_obsolete(self.flash, new.node);
+                        return Ok(());
+                    }
+                    self.remove_candidate(k);
+                    self.space.mark_obsolete(self.flash, this.node);
+                    break;
                 }
-                let following = next(&self.candidates);
-                self.remove_candidate(k);
-                self.space.mark_obsolete(self.flash, this.node);
-                key = following;
-                continue;
             }
-            if this.version > new.version && this.offset <= new.offset && this.offset + this.bytes >= end {
-                if self.candidate_ok(&this)? {
-                    self.space.mark_obsolete(self.flash, new.node);
-                    return Ok(());
-                }
-                self.remove_candidate(k);
-                self.space.mark_obsolete(self.flash, this.node);
-                break;
-            }
-            key = next(&self.candidates);
         }
         self.insert_candidate(new);
         Ok(())

@@ -17,12 +17,12 @@ const SKIP_SHIFT: u32 = 5;
 const STRIDE_BYTES: usize = 8;
 
 /// The longest match and the farthest one of an instruction with one byte of distance.
-const NEAR_LENGTH_MAX: usize = 8;
-const NEAR_DISTANCE_MAX: usize = 0x800;
+pub(crate) const NEAR_LENGTH_MAX: usize = 8;
+pub(crate) const NEAR_DISTANCE_MAX: usize = 0x800;
 /// The same of the two instructions with two bytes of distance. Longer matches have their length in bytes of their own.
-const MIDDLE_LENGTH_MAX: usize = 33;
-const MIDDLE_DISTANCE_MAX: usize = 0x4000;
-const FAR_LENGTH_MAX: usize = 9;
+pub(crate) const MIDDLE_LENGTH_MAX: usize = 33;
+pub(crate) const MIDDLE_DISTANCE_MAX: usize = 0x4000;
+pub(crate) const FAR_LENGTH_MAX: usize = 9;
 const MIDDLE_MARK: u8 = 0x20;
 const FAR_MARK: u8 = 0x10;
 
@@ -36,7 +36,7 @@ const LITERALS_FIRST_MAX: usize = 238;
 /// Compresses `plain` at the end of `out`.
 pub fn compress(plain: &[u8], out: &mut Vec<u8>) {
     assert!(plain.len() <= INPUT_BYTES_MAX, "{} B: the kernel cuts longer inputs into pieces", plain.len());
-    let mut stream = Stream { begin: out.len(), out };
+    let mut stream = Stream::new(out);
     let mut literals_from = 0;
     if plain.len() > UNSEARCHED_BYTES {
         let search_end = plain.len() - UNSEARCHED_BYTES;
@@ -89,12 +89,20 @@ fn stride(plain: &[u8], at: usize) -> u64 {
 }
 
 /// The stream as it grows behind what `out` held before.
-struct Stream<'a> {
+pub(crate) struct Stream<'a> {
     begin: usize,
     out: &'a mut Vec<u8>,
 }
 
-impl Stream<'_> {
+impl<'a> Stream<'a> {
+    pub fn new(out: &'a mut Vec<u8>) -> Stream<'a> {
+        Stream { begin: out.len(), out }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.out.len() == self.begin
+    }
+
     /// Literals between two matches.
     fn literals(&mut self, literals: &[u8]) {
         if literals.is_empty() {
@@ -115,7 +123,15 @@ impl Stream<'_> {
 
     /// Literals behind the last match; where there was none, all of the input.
     fn last_literals(&mut self, literals: &[u8]) {
-        if self.out.len() == self.begin && !literals.is_empty() && literals.len() <= LITERALS_FIRST_MAX {
+        if literals.is_empty() {
+            return;
+        }
+        self.first_literals(literals);
+    }
+
+    /// Literals, which may stand first in the stream.
+    pub fn first_literals(&mut self, literals: &[u8]) {
+        if self.is_empty() && literals.len() <= LITERALS_FIRST_MAX {
             self.out.push(17 + literals.len() as u8);
             self.out.extend_from_slice(literals);
         } else {
@@ -123,8 +139,13 @@ impl Stream<'_> {
         }
     }
 
+    /// A copy of two or three bytes: what that means depends on the instruction before.
+    pub fn two_bytes(&mut self, back: usize) {
+        self.out.extend([((back & 3) << 2) as u8, (back >> 2) as u8]);
+    }
+
     /// A copy of `length` bytes that stand `distance` bytes before.
-    fn copy(&mut self, length: usize, distance: usize) {
+    pub fn copy(&mut self, length: usize, distance: usize) {
         if length <= NEAR_LENGTH_MAX && distance <= NEAR_DISTANCE_MAX {
             let back = distance - 1;
             self.out.push(((length - 1) << 5 | (back & 7) << 2) as u8);
@@ -161,13 +182,13 @@ impl Stream<'_> {
     }
 
     /// A copy from distance 0 of the far instruction ends the stream.
-    fn end(&mut self) {
+    pub fn end(&mut self) {
         self.out.extend([FAR_MARK | 1, 0, 0]);
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::decompress;
     use proptest::prelude::*;
@@ -208,7 +229,7 @@ mod tests {
         assert_eq!(literals_behind(&plain), 96 - 78, "a difference within the stride ends it");
     }
 
-    fn inputs() -> impl Strategy<Value = Vec<u8>> {
+    pub fn inputs() -> impl Strategy<Value = Vec<u8>> {
         let noise = prop::collection::vec(any::<u8>(), 0..300);
         let runs = prop::collection::vec((any::<u8>(), 1usize..400), 0..40)
             .prop_map(|runs| runs.into_iter().flat_map(|(byte, length)| vec![byte; length]).collect());

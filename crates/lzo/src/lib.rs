@@ -8,9 +8,12 @@
 //!
 //! **Leaves out.** Longer inputs, which the kernel cuts into pieces; the run-length extension (`lzo-rle`), which no file system
 //! uses for its nodes. Kernels before 3.9 have LZO 2.02, whose dictionary kept pointers from one page to the next: in its place
-//! stands the compressor of `lzokay`, whose streams are about as long, not equal.
+//! stands one that makes the streams of `lzokay`, about as long as the kernel's, not equal.
 
 mod compress;
+mod thorough;
+
+use thorough::Search;
 
 pub use compress::{INPUT_BYTES_MAX, UNSEARCHED_BYTES};
 
@@ -23,14 +26,25 @@ pub enum Release {
     Lzo2_06,
 }
 
-/// Compresses `plain`, at most [`INPUT_BYTES_MAX`], at the end of `out`. It never fails; what does not shrink grows by
-/// some bytes, at most a sixteenth and 67 B.
-pub fn compress(plain: &[u8], release: Release, out: &mut Vec<u8>) {
-    match release {
-        Release::Lzo2_06 => compress::compress(plain, out),
-        Release::Lzo2_02 => {
-            let stream = lzokay::compress::compress(plain).expect("memory alone limits it");
-            out.extend_from_slice(&stream);
+/// A compressor with its working memory.
+#[derive(Default)]
+pub struct Compressor {
+    release: Release,
+    /// Of the old release, made when it is needed first.
+    search: Option<Box<Search>>,
+}
+
+impl Compressor {
+    pub fn new(release: Release) -> Compressor {
+        Compressor { release, search: None }
+    }
+
+    /// Compresses `plain`, at most [`INPUT_BYTES_MAX`], at the end of `out`. It never fails; what does not shrink grows by
+    /// some bytes, at most a sixteenth and 67 B.
+    pub fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) {
+        match self.release {
+            Release::Lzo2_06 => compress::compress(plain, out),
+            Release::Lzo2_02 => self.search.get_or_insert_with(Box::default).compress(plain, out),
         }
     }
 }

@@ -3,7 +3,6 @@
 //! Follows `fs/ubifs/compress.c` and the kernel's crypto drivers `crypto/{lzo,deflate,zstd}.c`: raw deflate with the
 //! default level and a window of 2 KiB, zstd at level 3.
 
-use ffslab_lzo::Release;
 use ffslab_sim::{Sim, Work};
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
 use zstd::zstd_safe::{CParameter, Strategy};
@@ -60,7 +59,7 @@ impl Compression {
 #[derive(Default)]
 pub(crate) struct Compressor {
     /// The release of LZO in the kernel (`lib/lzo`).
-    pub lzo: Release,
+    pub lzo: ffslab_lzo::Compressor,
     zlib: Option<Compress>,
     unzlib: Option<Decompress>,
     zstd: Option<zstd::bulk::Compressor<'static>>,
@@ -76,7 +75,7 @@ impl Compressor {
         self.output.clear();
         match kind {
             COMPR_LZO => {
-                ffslab_lzo::compress(plain, self.lzo, &mut self.output);
+                self.lzo.compress(plain, &mut self.output);
                 sim.work(Work::LzoCompress, plain.len());
                 sim.work(Work::LzoOutput, self.output.len());
             }

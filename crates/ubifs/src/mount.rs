@@ -55,7 +55,7 @@ impl Core {
         core.mount.mounting = false;
         core.commits.changed_in = core.index.is_root_dirty().then(|| sim.phase());
         core.lebs.check_data_crc = options.check_data_crc;
-        core.compressor.lzo = options.lzo;
+        core.compressor.lzo = ffslab_lzo::Compressor::new(options.lzo);
         Ok(core)
     }
 

@@ -2,14 +2,14 @@
 //! taken, too: only one that is longer than the room for it is refused, and that room is at most the data's length
 //! (`fs/jffs2/write.c`, `jffs2_write_inode_range`).
 
-use ffslab_lzo::Release;
+use ffslab_lzo::Compressor;
 use ffslab_sim::{Sim, Work};
 
 /// Compresses the beginning of `data`. Returns how many bytes of `data` were compressed; `None`: the
 /// stream is longer than the data or has no room.
-pub fn compress(sim: &Sim, release: Release, data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
+pub fn compress(sim: &Sim, lzo: &mut Compressor, data: &[u8], space: usize, out: &mut Vec<u8>) -> Option<usize> {
     let begin = out.len();
-    ffslab_lzo::compress(data, release, out);
+    lzo.compress(data, out);
     let stream_bytes = out.len() - begin;
     if data.len() > ffslab_lzo::UNSEARCHED_BYTES {
         sim.work(Work::LzoCompress, data.len());

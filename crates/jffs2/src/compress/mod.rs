@@ -94,7 +94,7 @@ impl std::ops::Sub for CompressionWork {
 /// Compressors with their working memory.
 pub struct Compressor {
     mode: Compression,
-    lzo: Release,
+    lzo: ffslab_lzo::Compressor,
     zlib: Option<Box<zlib::Zlib>>,
     output: Vec<u8>,
     best: Vec<u8>,
@@ -103,6 +103,7 @@ pub struct Compressor {
 
 impl Compressor {
     pub fn new(mode: Compression, lzo: Release) -> Self {
+        let lzo = ffslab_lzo::Compressor::new(lzo);
         Compressor { mode, lzo, zlib: None, output: Vec::new(), best: Vec::new(), work: CompressionWork::default() }
     }
 
@@ -143,7 +144,7 @@ impl Compressor {
                 self.zlib.get_or_insert_with(Default::default).compress(sim, data, space, &mut self.output)?
             }
             COMPR_RTIME => rtime::compress(sim, data, space, &mut self.output)?,
-            _ => lzo::compress(sim, self.lzo, data, space, &mut self.output)?,
+            _ => lzo::compress(sim, &mut self.lzo, data, space, &mut self.output)?,
         };
         Some(Compressed { kind, taken_bytes, stored_bytes: self.output.len() })
     }
