@@ -61,6 +61,11 @@ impl Superblock {
         (u32_at(here, 0)? == MAGIC).then(|| found.check(here).map_or(Ok(found), Err))
     }
 
+    /// Whether one that begins there has blocks of the only size that is read.
+    pub fn is_usual(head: &[u8]) -> bool {
+        head.get(SUPERBLOCK_AT + 12) == Some(&BLOCK_BITS)
+    }
+
     /// Why it is not taken.
     fn check(&self, here: &[u8]) -> Option<String> {
         let block_bits = here[12];

@@ -31,9 +31,11 @@ pub fn files(image: &[u8], wanted: Wanted) -> Option<Tree> {
     Some(walk::tree(inodes, superblock.root_number, image.len()))
 }
 
-/// Where in an image the first superblock stands that is taken.
+/// Where in an image the first superblock stands, whatever its check sum says: that is over bytes of the next page, too.
 pub fn first(image: &[u8]) -> Option<usize> {
-    starts(image).next()
+    magics(image).find(|&at| {
+        Superblock::read(&image[at..]).is_some_and(|read| read.is_ok() || Superblock::is_usual(&image[at..]))
+    })
 }
 
 /// Whether the root of the one that begins there can be read.
@@ -43,9 +45,13 @@ pub fn is_readable(image: &[u8]) -> bool {
 }
 
 fn starts(image: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    magics(image).filter(|&at| Superblock::of(&image[at..]).is_some())
+}
+
+fn magics(image: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let magic = MAGIC.to_le_bytes();
     let magics = image.windows(magic.len()).enumerate().skip(SUPERBLOCK_AT).filter(move |(_, here)| *here == magic);
-    magics.map(|(at, _)| at - SUPERBLOCK_AT).filter(|&at| Superblock::of(&image[at..]).is_some())
+    magics.map(|(at, _)| at - SUPERBLOCK_AT)
 }
 
 impl ImageFormat for InImages {

@@ -15,7 +15,10 @@ const BEGINNINGS: [(&[u8], &str); 12] = [
     (&[0x04, 0x22, 0x4D, 0x18], "lz4 data: unpack it first (unlz4)"),
     (b"PK\x03\x04", "a zip archive: unpack it first (unzip)"),
     (&[0xDE, 0xAD, 0xC0, 0xDE], "OpenWrt's mark: here the overlay begins at the first boot"),
-    (&[0x27, 0x05, 0x19, 0x56], "a uImage of U-Boot, whose data begin at 64 B: --offset 64 is not within a page, so cut it (dd bs=64 skip=1), or dumpimage"),
+    (
+        &[0x27, 0x05, 0x19, 0x56],
+        "a uImage of U-Boot, whose data begin at 64 B: --offset 64 looks for a file system there",
+    ),
     (&[0xD0, 0x0D, 0xFE, 0xED], "a device tree or FIT image: dumpimage reads it"),
     (b"HDR0", "a TRX image: its parts begin at the offsets in its header"),
     (b"\x7FELF", "an ELF program, and no image"),

@@ -4,7 +4,7 @@
 use super::plain::Plain;
 use crate::areas::data_areas;
 use crate::recognise::{OOBS_BYTES_GIVEN, PAGES_BYTES};
-use crate::ubifs::headers;
+use crate::ubifs::headers_in_step;
 
 const PIECES_BYTES: [usize; 3] = [512, 1024, 2048];
 const SPARES_BYTES: std::ops::RangeInclusive<usize> = 8..=256;
@@ -91,7 +91,7 @@ fn in_one_piece(image: &[u8], pieces: Pieces) -> Vec<u8> {
 }
 
 fn pieces_of(image: &[u8]) -> Option<Pieces> {
-    let places = headers(image);
+    let places = headers_in_step(image);
     let &first = places.first()?;
     let (vid, data_at) = ffslab_ubi::probe::offsets(&image[first..])?;
     let apart = places.windows(2).map(|pair| pair[1] - pair[0]).min()?;

@@ -6,6 +6,7 @@ mod controllers;
 mod ecc;
 mod fat_pages;
 mod interleaved;
+mod oob_apart;
 mod plain;
 mod volume_pages;
 mod wear_levelling;
@@ -52,6 +53,10 @@ impl Dump {
             dump.take(pieces.put_together(&dump.image, "as given"));
         }
         dump.sizes_bytes = pieces.map(Pieces::sizes_bytes);
+        if pieces.is_none() && given.has_oob != Some(false) && given.oob_bytes != Some(0) {
+            let apart = oob_apart::undo(&dump.image, given);
+            apart.into_iter().for_each(|plain| dump.take(plain));
+        }
         dump.correct(given);
         if pieces.is_none() && dump.coded.is_none() {
             dump.undo(&[interleaved::undo]);

@@ -17,8 +17,10 @@ const KINDS: [Kind; 2] = [(squashfs::first, squashfs::is_readable), (erofs::firs
 /// The page data alone. Sizes that are given are not looked for.
 pub fn undo(image: &[u8], given: &Given) -> Option<Plain> {
     let (at, is_readable) = broken(image)?;
-    // Others on the chip need what stands in its OOB areas.
-    if !ubifs::headers(image).is_empty() || !foreign::headers_in(image, false).is_empty() {
+    // Others on the chip need what stands in its OOB areas, unless it is said that this one is wanted.
+    let is_wanted = given.fs.is_some_and(|fs| fs.format().is_volume());
+    let has_others = || !ubifs::headers(image).is_empty() || !foreign::headers_in(image, false).is_empty();
+    if !is_wanted && has_others() {
         return None;
     }
     let sizes = strides(&Given { has_oob: Some(true), ..*given }).map(|(page, oob)| (page as usize, oob as usize));

@@ -61,6 +61,22 @@ impl ImageFormat for InImages {
         )))
     }
 
+    /// Behind something else, of whatever length: in a dump whose table is missing, or with the header of a tool before it.
+    fn begins_at(&self, image: &[u8], layout: Option<&Layout>) -> Option<usize> {
+        // Entries look alike in every page, however far that is out of step.
+        let is_out_of_step = |found: &Layout| {
+            found.block_bytes as usize == PAGE_BYTES
+                && found.oob_bytes == 0
+                && pages(image).1 > 0
+                && !Page::all(image).any(|page| page.is_header_right())
+        };
+        if layout.is_some_and(|found| !is_out_of_step(found)) {
+            return None;
+        }
+        let is_header = |at: &usize| Page::at(image, *at).is_header_right();
+        (1..image.len().saturating_sub(PAGE_BYTES)).find(|at| image[*at + 1..].starts_with(&[0xFF; 3]) && is_header(at))
+    }
+
     fn read(&self, image: &[u8], _layout: &Layout, content: Content) -> Result<Tree, TreeError> {
         Ok(key_values::tree(&Partition::of(image).store, image, content))
     }

@@ -79,6 +79,11 @@ impl<'i> Page<'i> {
         pages.map(|(number, bytes)| Page { number, at_bytes: number as usize * PAGE_BYTES, bytes })
     }
 
+    /// What would be a page if one began there.
+    pub fn at(image: &'i [u8], at_bytes: usize) -> Page<'i> {
+        Page { number: 0, at_bytes, bytes: image.get(at_bytes..).unwrap_or_default() }
+    }
+
     pub fn is_erased(&self) -> bool {
         is_erased(self.bytes)
     }

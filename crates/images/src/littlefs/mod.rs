@@ -53,11 +53,13 @@ fn superblock_of(image: &[u8]) -> Option<Superblock> {
     superblock_at(image, 0).or_else(|| sizes.find_map(copy))
 }
 
-/// Where images begin behind something else, and how many bytes each takes.
+/// Where images begin that are not alone, behind something else or each other, and how many bytes each takes.
 fn behind(image: &[u8]) -> Vec<Range<usize>> {
     let mut places: Vec<Range<usize>> = Vec::new();
-    if superblock_of(image).is_some() {
-        return places;
+    let first = superblock_of(image);
+    if let Some(first) = &first {
+        let bytes = first.block_bytes as usize * first.blocks as usize;
+        places.push(0..image.len().min(bytes.max(first.block_bytes as usize)));
     }
     let magics = image.windows(MAGIC.len()).enumerate().filter(|(_, here)| *here == MAGIC).map(|(at, _)| at);
     for at in magics.flat_map(|at| [MAGIC_AT, MAGIC_OF_1_AT].map(|before| at.checked_sub(before))).flatten() {
@@ -68,6 +70,10 @@ fn behind(image: &[u8]) -> Vec<Range<usize>> {
             let bytes = found.block_bytes as usize * found.blocks as usize;
             places.push(at..image.len().min(at.saturating_add(bytes)));
         }
+    }
+    // One that begins the image is found anyway, on pages with OOB areas, too.
+    if first.is_some() && places.len() < 2 {
+        places.clear();
     }
     places
 }

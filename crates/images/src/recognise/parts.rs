@@ -11,6 +11,7 @@ use super::mtdparts::{self, Defined};
 use super::owners::areas_of;
 use super::part::{own_name, whole, Part, UNKNOWN};
 use super::{apart, content, recognise, superblocks, tables, within, Given, Layout, PAGES_BYTES_GIVEN};
+use crate::areas::data_areas;
 use crate::dump::Pieces;
 use crate::file::{hold_file, ImageError};
 use crate::format::{Evidence, ImageFs};
@@ -326,7 +327,7 @@ fn found(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Option<Vec<Part>
     if areas.len() < 2 {
         return None;
     }
-    let mut parts: Vec<Part> = Vec::new();
+    let (mut parts, mut left): (Vec<Part>, Vec<String>) = (Vec::new(), Vec::new());
     for (owner, blocks) in areas {
         let place = layout.place(blocks.start, image).start..layout.place(blocks.end - 1, image).end;
         match owner.fs() {
@@ -340,15 +341,26 @@ fn found(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Option<Vec<Part>
             }
             _ if chip.oob_bytes == 0 => within::add_to(&mut parts, image, place, &given, formats),
             _ => {
-                let (name, layout) =
-                    (own_name(&parts, UNKNOWN), Err(Unrecognised::NoFileSystem { holds: String::new() }));
+                let name = own_name(&parts, UNKNOWN);
                 let size_bytes = chip.flash_bytes(&image[place.clone()]);
                 let offset_bytes = u64::from(blocks.start) * u64::from(block_bytes);
+                let data = data_areas(&image[place.clone()], chip.page_bytes as usize, chip.oob_bytes as usize);
+                left.extend(superblocks::volumes(&data, formats).first().map(|(fs, _)| beside(&name, *fs)));
+                let layout = Err(Unrecognised::NoFileSystem { holds: content::described(&data) });
                 parts.push(Part { name, offset_bytes, size_bytes, place_bytes: place, layout });
             }
         }
     }
+    if let Some(layout) = parts.iter_mut().find_map(|part| part.layout.as_mut().ok()) {
+        layout.doubts.extend(left);
+    }
     // If a file system is given, only its partitions are wanted.
     parts.retain(|part| wanted.given.fs.is_none_or(|fs| part.layout.as_ref().is_ok_and(|layout| layout.fs == fs)));
     parts.iter().any(|part| part.layout.is_ok()).then_some(parts)
+}
+
+/// What is to be said of a volume that stands on pages with OOB areas, where others need these.
+fn beside(name: &str, fs: ImageFs) -> String {
+    let (title, fs) = (fs.title(), fs.name());
+    format!("{name} holds {title}, which is not read beside what stands on the same pages: --fs {fs} reads it alone")
 }

@@ -11,6 +11,7 @@ use crate::format::{Evidence, Given, ImageFormat, ImageFs, Layout};
 use crate::scan::Scanned;
 use crate::tree::{Content, Tree, TreeError};
 use ffslab_block::DeviceProfile;
+use std::ops::Range;
 use tree::Volume;
 
 /// Areas for the picture of the space: at most this many.
@@ -50,6 +51,10 @@ impl ImageFormat for FatImages {
     fn hint(&self, fs: ImageFs, image: &[u8], _given: &Given) -> Option<String> {
         let boot = tree::fat(image, u64::MAX)?;
         is_cut_off(image, fs.title(), u64::from(boot.sectors_count) * u64::from(boot.sector_bytes))
+    }
+
+    fn places(&self, image: &[u8]) -> Vec<Range<usize>> {
+        tree::fat_places(image)
     }
 
     fn is_volume(&self) -> bool {

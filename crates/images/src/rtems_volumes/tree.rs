@@ -24,11 +24,39 @@ const DEPTH_MAX: usize = 64;
 /// Signature of a boot sector, at its end.
 const BOOT_SIGNATURE: [u8; 2] = [0x55, 0xAA];
 const BOOT_SIGNATURE_AT: usize = 510;
+/// Of the byte that says on what kind of medium the volume stands.
+const MEDIUM_AT: usize = 21;
 
 /// The superblock of a FAT volume of at most `bytes_max`, if the image begins with one.
 pub fn fat(image: &[u8], bytes_max: u64) -> Option<BootSector> {
     let signed = image.get(BOOT_SIGNATURE_AT..BOOT_SIGNATURE_AT + 2)? == BOOT_SIGNATURE;
     BootSector::read(image, bytes_max).ok().filter(|_| signed)
+}
+
+/// Where volumes of FAT begin that are not alone, behind something else or each other, and how many bytes each takes.
+pub fn fat_places(image: &[u8]) -> Vec<Range<usize>> {
+    let mut places: Vec<Range<usize>> = Vec::new();
+    let signs = image.windows(BOOT_SIGNATURE.len()).enumerate().skip(BOOT_SIGNATURE_AT);
+    for (sign_at, _) in signs.filter(|(_, here)| *here == BOOT_SIGNATURE) {
+        let at = sign_at - BOOT_SIGNATURE_AT;
+        if places.last().is_some_and(|before| at < before.end) {
+            continue;
+        }
+        let volume = &image[at..];
+        // Code may look like a boot sector; the first entry of the table repeats the kind of medium.
+        let jumps = matches!(volume[0], 0xEB | 0xE9);
+        let Some(boot) = fat(volume, volume.len() as u64).filter(|_| jumps) else { continue };
+        let sector = u64::from(boot.sector_bytes);
+        let table_at = (u64::from(boot.reserved_sectors_count) * sector) as usize;
+        if volume.get(table_at..).is_some_and(|table| table.starts_with(&[volume[MEDIUM_AT], 0xFF])) {
+            places.push(at..at + (u64::from(boot.sectors_count) * sector) as usize);
+        }
+    }
+    let is_alone = places.len() < 2 && places.first().is_some_and(|place| place.start == 0);
+    if is_alone {
+        places.clear();
+    }
+    places
 }
 
 /// The superblock of an RFS volume of at most `bytes_max`, if the image begins with one.

@@ -11,7 +11,7 @@ mod shipped;
 mod tree;
 mod volumes;
 
-pub(crate) use recognise::headers;
+pub(crate) use recognise::{headers, headers_in_step};
 pub(crate) use scan::all_volumes;
 pub use shipped::shipped;
 pub use tree::ubi_options;

@@ -25,10 +25,8 @@ const RAW: &str = "UBI has no check sums over the data of dynamic volumes: in on
 const SUPERBLOCK_BYTES: u32 = 4096;
 
 pub fn recognise(fs: ImageFs, image: &[u8], given: &Given) -> Option<Layout> {
-    let mut places = headers(image);
+    let places = headers_in_step(image);
     let &first = places.first()?;
-    let block = step(&places);
-    places.retain(|at| (at - first).is_multiple_of(block));
     let offsets @ (vid, data) = ffslab_ubi::probe::offsets(&image[first..])?;
     // No erase block is larger; a header that says so is damaged, whatever its CRC.
     if vid.max(data) > 1 << 20 {
@@ -114,6 +112,16 @@ fn of_nor(fs: ImageFs, image: &[u8], given: &Given, found: (usize, usize, usize)
 /// are out of step.
 pub fn headers(image: &[u8]) -> Vec<usize> {
     headers_at_most(image, UBI_HEADERS_MAX)
+}
+
+/// As [`headers`], without those of an image that is a file or a volume of this one.
+pub fn headers_in_step(image: &[u8]) -> Vec<usize> {
+    let mut places = headers(image);
+    if let Some(&first) = places.first() {
+        let block = step(&places);
+        places.retain(|at| (at - first).is_multiple_of(block));
+    }
+    places
 }
 
 /// Images of UBI that stand one behind the other, out of step with one another. Within an image its headers are as far apart as erase

@@ -31,6 +31,7 @@ pub struct Found {
     arrangement: Arrangement,
     /// Other bytes of the OOB areas hold something, such as an ECC.
     pub holds_more: bool,
+    is_sure: bool,
 }
 
 /// How tags lie in the OOB area.
@@ -45,7 +46,7 @@ struct Arrangement {
 
 /// How the tags of an image lie. `None`: it has no headers of YAFFS2, or no place suits them.
 pub fn find(image: &[u8]) -> Option<Found> {
-    let (arrangement, _) =
+    let (arrangement, (headers, ..)) =
         [false, true].into_iter().filter_map(|big| best(image, big)).max_by_key(|(_, score)| *score)?;
     let taken: BTreeSet<usize> = arrangement.places.iter().copied().collect();
     let (mut written, mut others) = (0, 0);
@@ -56,10 +57,17 @@ pub fn find(image: &[u8]) -> Option<Found> {
         others += usize::from(is_written && (FREE_AT..oob.len()).any(|at| oob[at] != 0xFF && !taken.contains(&at)));
     }
     let holds_more = !arrangement.is_inband && 2 * others > written;
-    Some(Found { arrangement, holds_more })
+    let stride = arrangement.page_bytes + arrangement.oob_bytes;
+    let all = headers_in(image, arrangement.is_big_endian).into_iter().filter(|at| at / stride < SAMPLE_PAGES).count();
+    Some(Found { arrangement, holds_more, is_sure: 2 * headers >= all })
 }
 
 impl Found {
+    /// Whether most headers of the pages that were looked at have tags that suit them.
+    pub fn is_sure(&self) -> bool {
+        self.is_sure
+    }
+
     /// Bytes of pages and of OOB areas.
     pub fn sizes_bytes(&self) -> (u32, u32) {
         (self.arrangement.page_bytes as u32, self.arrangement.oob_bytes as u32)

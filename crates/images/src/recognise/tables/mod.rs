@@ -1,4 +1,4 @@
-//! Partition tables that stand in a dump: MBR, GPT, ESP32's, and the list in U-Boot's environment.
+//! Partition tables that stand in a dump: MBR, GPT, ESP32's, the list in U-Boot's environment, and that of a tar archive around images.
 //!
 //! A table is trusted only if all that it can be checked by is right. What is wrong with one that is used, or why one is not, is told.
 
@@ -6,6 +6,7 @@ mod esp32;
 mod gpt;
 mod look;
 mod mbr;
+mod tar;
 mod uboot;
 
 use super::mtdparts::Defined;
@@ -27,7 +28,7 @@ type Finder = fn(&[u8]) -> Option<Look>;
 
 /// The partitions of the table of an image.
 pub fn find(image: &[u8]) -> Found {
-    let looks: [Finder; 4] = [gpt::find, mbr::find, esp32::find, uboot::find];
+    let looks: [Finder; 5] = [tar::find, gpt::find, mbr::find, esp32::find, uboot::find];
     let Some(Look { table, entries, mut doubts }) = looks.iter().find_map(|look| look(image)) else {
         return Found::default();
     };
