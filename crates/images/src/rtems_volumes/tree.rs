@@ -15,6 +15,7 @@ use ffslab_rtems::rfs::{self, Rfs};
 use ffslab_rtems::Quirks;
 use ffslab_sim::{Sim, SimConfig};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Block of the device: each FAT sector and RFS block is a multiple of it.
 const MEDIA_BLOCK_BYTES: u32 = 512;

@@ -84,7 +84,7 @@ fn content(bytes: usize) -> Vec<u8> {
 fn a_look_up_asks_lower_files_for_their_marks_too() {
     let mut machine = filled("ubifs", "jffs2");
     machine.stat(b"/big").unwrap();
-    let mut took_ns = || {
+    let took_ns = || {
         let began_ns = machine.now_ns();
         let none = machine.member(1).getxattr(b"/big", b"trusted.overlay.metacopy");
         assert_eq!(errno(none), Some(Errno::NoData));
