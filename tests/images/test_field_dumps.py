@@ -14,7 +14,7 @@ import pytest
 
 from ffslab.images import read_image, read_partitions
 from helpers import esp_nvs
-from helpers.dumps import contents, expected, saved, ubi_of_large_pages, ubinized, with_oob
+from helpers.dumps import contents, expected, saved, ubi_of_large_pages, with_oob
 from helpers.erofs_images import made
 from helpers.flipped_bits import fat, littlefs, tree, ubi
 from helpers.squashfs_images import squashfs
@@ -27,17 +27,6 @@ DRAW = random.Random(51)
 def paged(image: bytes, pages: int = 64) -> bytes:
     """Whole erase blocks of pages with their OOB areas."""
     return image + b"\xff" * (-len(image) % (pages * (PAGE_B + OOB_B)))
-
-
-def in_pieces(image: bytes, count: int = 4) -> bytes:
-    """Behind each piece of a page stands a piece of its OOB area."""
-    out = bytearray()
-    for at in range(0, len(image), PAGE_B + OOB_B):
-        data, oob = image[at : at + PAGE_B], image[at + PAGE_B : at + PAGE_B + OOB_B]
-        for piece in range(count):
-            out += data[piece * PAGE_B // count : (piece + 1) * PAGE_B // count]
-            out += oob[piece * OOB_B // count : (piece + 1) * OOB_B // count]
-    return bytes(out)
 
 
 def apart(image: bytes, pages: int | None = None) -> bytes:
@@ -56,8 +45,8 @@ def in_blocks(image: bytes) -> bytes:
     return apart(image, 64)
 
 
-@pytest.mark.parametrize("laid", [in_pieces, apart, in_blocks])
-def test_oob_areas_of_yaffs2_are_found_where_controllers_and_programmers_put_them(
+@pytest.mark.parametrize("laid", [apart, in_blocks])
+def test_oob_areas_of_yaffs2_are_found_where_programmers_put_them(
     tmp_path: Path, laid: Callable[[bytes], bytes]
 ) -> None:
     image = paged(build(tree(tmp_path / "root"), Layout(ecc=True, extra=True)))
@@ -75,13 +64,6 @@ def test_oob_areas_behind_all_pages_are_found_by_erased_pages(tmp_path: Path, la
     read = read_image(path)
     assert {entry.path: entry.data for entry in read.entries if entry.kind == "file"} == expected(tmp_path)
     assert read.complaints == []
-
-
-def test_a_volume_of_ubi_that_holds_ubi_is_a_file(tmp_path: Path) -> None:
-    inner = tmp_path / "inner"
-    inner.write_bytes(ubi(tmp_path))
-    found = contents(saved(tmp_path, ubinized(tmp_path, {"inner": inner})))
-    assert found["inner"].rstrip(b"\xff") == inner.read_bytes().rstrip(b"\xff")
 
 
 def test_erofs_stands_on_pages_with_oob_areas_though_its_check_sum_crosses_them(tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
-//! Pages whose OOB areas stand elsewhere than behind them: pieces of YAFFS2's pages, each with a piece of the OOB area behind it, and dumps
-//! in which the data of all pages (of the chip, or of an erase block) come first and all OOB areas behind.
+//! Dumps in which the data of all pages (of the chip, or of an erase block) come first and all OOB areas behind.
 //!
 //! Nothing but the tags in these areas says how YAFFS2's pages lie. For others an erased page has an erased OOB area, a written one not.
 
@@ -8,33 +7,26 @@ use crate::format::Given;
 use crate::recognise::{strides, BLOCK_PAGES};
 use ffslab_mtd::is_erased;
 use ffslab_yaffs2::probe::{self, foreign, Known, PageKind};
+use std::cmp::Reverse;
 
-const PIECES_BYTES: [usize; 2] = [512, 1024];
 /// Of a hundred headers so many must have tags that suit them.
 const RIGHT_PERCENT: usize = 90;
-/// Of a hundred pages so many must be written or erased as their OOB areas are; so many fewer where it is not so.
+/// Of a hundred pages of each kind so many must be written or erased as their OOB areas are; of all of them so many fewer where it is not so.
 const ALIKE_PERCENT: usize = 97;
-const LESS_PERCENT: usize = 10;
-/// So many pages of each kind show it.
+const LESS_PERCENT: usize = 5;
+/// So many pages of each kind show it, of so many that are looked at, spread over the image.
 const PAGES_MIN: usize = 8;
+const PAGES_LOOKED_AT: usize = 8192;
 
 /// No OOB area is larger than this share of its page, and then no image without any is as long as one with them.
 const OOB_SHARE: u32 = 4;
 
-/// Where the OOB areas stand.
-#[derive(Clone, Copy)]
-enum Place {
-    /// Behind each of so many pieces.
-    Pieces(usize),
-    /// Behind the data of so many pages.
-    Pages(usize),
-}
-
+/// The data of so many pages stand together, and their OOB areas behind.
 #[derive(Clone, Copy)]
 struct Way {
     page: usize,
     oob: usize,
-    place: Place,
+    together: usize,
 }
 
 /// The image with each OOB area behind its page.
@@ -44,7 +36,10 @@ pub fn undo(image: &[u8], given: &Given) -> Option<Plain> {
     let sizes = || strides(&Given { has_oob: Some(true), ..*given }).filter(|(page, oob)| oob * OOB_SHARE <= *page);
     let ways = || sizes().flat_map(|sizes| ways(sizes, image.len()));
     let found = if headers.is_empty() {
-        ways().find(|way| way.is_shown_by_erased(image))
+        ways()
+            .filter_map(|way| Some((way.shown_by_erased(image)?, way)))
+            .max_by_key(|(alike, way)| (*alike, Reverse(way.page)))
+            .map(|(_, way)| way)
     } else {
         by_headers(image, &headers, ways())
     };
@@ -59,14 +54,11 @@ pub fn undo(image: &[u8], given: &Given) -> Option<Plain> {
 
 fn ways((page, oob): (u32, u32), bytes: usize) -> impl Iterator<Item = Way> {
     let (page, oob) = (page as usize, oob as usize);
-    let pieces = PIECES_BYTES.into_iter().map(move |piece| page / piece);
-    let pieces = pieces.filter(move |&count| count > 1 && oob.is_multiple_of(count)).map(Place::Pieces);
     let of_chip = std::iter::once(bytes / (page + oob)).filter(move |_| bytes.is_multiple_of(page + oob));
     let of_blocks = BLOCK_PAGES.into_iter().map(|pages| pages as usize);
     let of_blocks =
         of_blocks.filter(move |pages| bytes.is_multiple_of(pages * (page + oob)) && bytes > pages * (page + oob));
-    let apart = of_chip.chain(of_blocks).filter(|&pages| pages > 1).map(Place::Pages);
-    pieces.chain(apart).map(move |place| Way { page, oob, place })
+    of_chip.chain(of_blocks).filter(|&pages| pages > 1).map(move |together| Way { page, oob, together })
 }
 
 /// The way with which most headers of YAFFS2 have tags that suit them, if most have, and fewer in the image as it is.
@@ -101,21 +93,15 @@ fn right_headers(image: &[u8], layout: &probe::Layout) -> usize {
 }
 
 impl Way {
-    /// Bytes that stand together: a page, or the pages before their OOB areas.
+    /// Bytes of the pages that stand together, with their OOB areas.
     fn group(self) -> usize {
-        match self.place {
-            Place::Pieces(_) => self.page + self.oob,
-            Place::Pages(count) => count * (self.page + self.oob),
-        }
+        self.together * (self.page + self.oob)
     }
 
     /// Whether the data of a page begin there.
     fn is_page(self, at: usize) -> bool {
         let within = at % self.group();
-        match self.place {
-            Place::Pieces(_) => within == 0,
-            Place::Pages(count) => within.is_multiple_of(self.page) && within < count * self.page,
-        }
+        within.is_multiple_of(self.page) && within < self.together * self.page
     }
 
     fn put_together(self, image: &[u8]) -> Vec<u8> {
@@ -126,58 +112,46 @@ impl Way {
                 anew.extend_from_slice(group);
                 continue;
             }
-            match self.place {
-                Place::Pieces(count) => {
-                    let (data, oob) = (self.page / count, self.oob / count);
-                    let pieces = || group.chunks_exact(data + oob);
-                    pieces().for_each(|piece| anew.extend_from_slice(&piece[..data]));
-                    pieces().for_each(|piece| anew.extend_from_slice(&piece[data..]));
-                }
-                Place::Pages(count) => {
-                    let (data, oobs) = group.split_at(count * self.page);
-                    for (page, oob) in data.chunks_exact(self.page).zip(oobs.chunks_exact(self.oob)) {
-                        anew.extend_from_slice(page);
-                        anew.extend_from_slice(oob);
-                    }
-                }
+            let (data, oobs) = group.split_at(self.together * self.page);
+            for (page, oob) in data.chunks_exact(self.page).zip(oobs.chunks_exact(self.oob)) {
+                anew.extend_from_slice(page);
+                anew.extend_from_slice(oob);
             }
         }
         anew
     }
 
-    fn is_shown_by_erased(self, image: &[u8]) -> bool {
-        let Place::Pages(count) = self.place else { return false };
-        let groups = image.chunks_exact(self.group()).map(|group| group.split_at(count * self.page));
-        let (mut written, mut erased, mut alike) = (0, 0, 0);
-        for (data, oobs) in groups {
-            for (page, oob) in data.chunks_exact(self.page).zip(oobs.chunks_exact(self.oob)) {
-                let is_blank = is_erased(page);
-                *(if is_blank { &mut erased } else { &mut written }) += 1;
-                alike += usize::from(is_blank == is_erased(oob));
+    /// Of a thousand pages so many are written or erased as their OOB areas are, if that shows that the areas stand there.
+    fn shown_by_erased(self, image: &[u8]) -> Option<usize> {
+        let Way { page, oob, together } = self;
+        let groups = image.len() / self.group();
+        // Of written pages and of erased ones: how many, and how many have an OOB area that is so, too.
+        let (mut counts, mut usual) = ([(0, 0); 2], 0);
+        for group in image.chunks_exact(self.group()).step_by(groups * together / PAGES_LOOKED_AT + 1) {
+            let numbers = || (0..together).step_by(together / PAGES_LOOKED_AT + 1);
+            let blank = |at: usize, bytes: usize| is_erased(&group[at..at + bytes]);
+            let blanks = numbers().filter(|number| blank(number * page, page)).count();
+            // Any bytes behind pages that are all written, or all erased, look like their OOB areas.
+            if blanks == 0 || blanks == numbers().count() {
+                continue;
+            }
+            for number in numbers() {
+                let is_blank = blank(number * page, page);
+                let (all, alike) = &mut counts[usize::from(is_blank)];
+                *all += 1;
+                *alike += usize::from(is_blank == blank(together * page + number * oob, oob));
+                let at = number * (page + oob);
+                usual += usize::from(blank(at, page) == blank(at + page, oob));
             }
         }
-        let pages = image.chunks_exact(self.page + self.oob);
-        let usual = pages.filter(|page| is_erased(&page[..self.page]) == is_erased(&page[self.page..])).count();
-        let all = written + erased;
-        written >= PAGES_MIN
-            && erased >= PAGES_MIN
-            && 100 * alike >= ALIKE_PERCENT * all
-            && 100 * usual + LESS_PERCENT * all <= 100 * alike
+        let (all, alike) = (counts[0].0 + counts[1].0, counts[0].1 + counts[1].1);
+        let is_shown = counts.iter().all(|(all, alike)| *all >= PAGES_MIN && 100 * alike >= ALIKE_PERCENT * all)
+            && 100 * usual + LESS_PERCENT * all <= 100 * alike;
+        is_shown.then(|| 1000 * alike / all)
     }
 
     fn text(self) -> String {
-        let Way { page, oob, place } = self;
-        match place {
-            Place::Pieces(count) => {
-                format!(
-                    "each page is laid out as {count} x ({} + {}) B, as the tags of YAFFS2 show",
-                    page / count,
-                    oob / count
-                )
-            }
-            Place::Pages(count) => {
-                format!("the data of {count} pages come first, and their OOB areas of {oob} B behind all of them")
-            }
-        }
+        let Way { oob, together, .. } = self;
+        format!("the data of {together} pages come first, and their OOB areas of {oob} B behind all of them")
     }
 }

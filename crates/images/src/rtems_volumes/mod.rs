@@ -53,6 +53,13 @@ impl ImageFormat for FatImages {
         is_cut_off(image, fs.title(), u64::from(boot.sectors_count) * u64::from(boot.sector_bytes))
     }
 
+    fn begins_at(&self, image: &[u8], layout: Option<&Layout>) -> Option<usize> {
+        if layout.is_some() {
+            return None;
+        }
+        self.places(image).first().map(|place| place.start)
+    }
+
     fn places(&self, image: &[u8]) -> Vec<Range<usize>> {
         tree::fat_places(image)
     }
