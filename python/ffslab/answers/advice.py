@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from ffslab.answers import Json
 from ffslab.answers.study import FigureSpread
@@ -80,5 +80,5 @@ class Advice(TypedDict):
     points: int
     unverified: list[Unverified]
     not_modelled: list[str]
-    # Of a boot: how sure its times are, and what its runs say of themselves.
-    notes: NotRequired[list[str]]
+    # Of a boot: how sure its times are, and what its runs say of themselves. Of other questions: none.
+    notes: list[str]

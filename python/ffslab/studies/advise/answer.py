@@ -66,7 +66,7 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         second = _summaries(question, others[0][0], kept) if others else {}
     wanted, most = question.wanted
     boots = [workload for workload in question.workloads if workload.boot is not None]
-    said: Advice = {
+    return {
         "title": question.title,
         "machine": line(_seen(question, summaries)),
         "version": __version__,
@@ -84,9 +84,9 @@ def answer_of(question: Asked, *, store: Store | None, workers: Workers | None, 
         "points": search.points_count,
         "unverified": _unverified(summaries),
         "not_modelled": BOOT_NOT_MODELLED if boots else NOT_MODELLED,
+        # Of the second one, too, since what has no price may put one before the other.
+        "notes": list(notes_of([*summaries.values(), *second.values()])) if boots else [],
     }
-    # Of the second one, too, since what has no price may put one before the other.
-    return said | {"notes": list(notes_of([*summaries.values(), *second.values()]))} if boots else said
 
 
 @dataclass

@@ -159,4 +159,4 @@ def rests_on(advice: Advice) -> Iterator[str]:
             f"({', '.join(one['keys'][:KEYS_SHOWN])}{more}; `ffslab profiles show {one['profile']}`)."
         )
     yield from (f"Not modelled: {text}" for text in advice["not_modelled"])
-    yield from advice.get("notes", ())
+    yield from advice["notes"]
