@@ -61,7 +61,8 @@ INTRODUCTION = """# Evidence: published measurements beside simulations
 {answer}
 
 What other people measured on their boards (lines of mtd_speedtest, boot logs, benchmarks), and what ffslab gives for
-the same machine when it knows data sheets alone. No constant was fitted to a case, but rules were made with these numbers in sight.
+the same machine when it knows data sheets alone. No constant was fitted to a case, but rules
+were made with these numbers in sight.
 The controllers `atmel-pio` and `ts72xx` have a `driver.load_ns_per_B` that was estimated with their boards in sight;
 the three boards here say their own, counted in cycles of their buses (boot loader, board file). How near a kind comes
 says what such a time of ffslab is worth on a board that nobody calibrated. One that was
