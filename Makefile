@@ -13,6 +13,8 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
 # The same interpreter for every cargo command, or PyO3's build script would run again and again.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+# Python keeps what it compiled, also where the environment forbids that: each start of the command and of a worker of tests is shorter.
+export PYTHONDONTWRITEBYTECODE :=
 
 RUST_SOURCES := $(shell find crates profiles -type f \( -name '*.rs' -o -name '*.toml' \) 2>/dev/null)
 # The extras of pyproject.toml whose packages come while the crates compile.

@@ -7,8 +7,6 @@ import re
 import tomllib
 
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 
 import ffslab
 from helpers.command import ROOT
@@ -67,6 +65,10 @@ def test_what_we_build_on_may_be_passed_on() -> None:
 
 
 def test_the_list_of_what_is_in_it_is_cyclonedx() -> None:
+    # It makes grammars when it is imported, for which each worker of each run of the tests would wait.
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
     found = [*dependencies.packages(), dependencies.Package("cargo", "serde", "1.0.0", "MIT/Apache-2.0")]
     text = json.dumps(dependencies.bill(found, ffslab.__version__))
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None

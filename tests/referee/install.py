@@ -29,6 +29,8 @@ OTHERS |= {"chromium": "chromium"}
 # Shells and awks of small systems.
 OTHERS |= {"busybox": "busybox-static"}
 OTHERS |= {"mkfs.fat": "dosfstools", "mcopy": "mtools", "fusermount3": "fuse3"}
+# A client of chips on their bus.
+OTHERS |= {"flashrom": "flashrom"}
 OTHERS |= {"mksquashfs": "squashfs-tools", "mkfs.erofs": "erofs-utils", "mkimage": "u-boot-tools"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +57,13 @@ def read_id_of(text: str | None) -> bytes | None:
         raise InputError(f"--read-id {text}: must be bytes as hexadecimal digits, as EFAA21") from None
 
 
+class Protocol(StrEnum):
+    """What clients speak."""
+
+    FFSLAB = "ffslab"
+    SERPROG = "serprog"
+
+
 @verb(chip_app, "serve")
 def serve(
     command: Annotated[
@@ -68,6 +76,10 @@ def serve(
     ] = None,
     socket: Socket = None,
     tcp: Tcp = None,
+    protocol: Annotated[
+        Protocol,
+        option("--protocol", "What clients speak: the one of docs/chip-serve.md, or flashrom's serprog (SPI)."),
+    ] = Protocol.FFSLAB,
     settings: Settings = None,
     read_id: Annotated[
         str | None, option("--read-id HEX", "What the part answers to READ ID. [default: what is known of it]")
@@ -129,5 +141,5 @@ def serve(
     ranges = tuple(map(cause_of, causes or ()))
     wanted = Wanted(part, tuple(settings or ()), read_id_of(read_id), ranges, image)
     cut = None if cut_after is None else Cut(cut_after, torn.value, seed)
-    service = Service(wanted, Listening(socket, tcp), cut, save, dump)
+    service = Service(wanted, Listening(socket, tcp), cut, save, dump, serprog=protocol is Protocol.SERPROG)
     serve_and_tell(lambda to: service.serve(command or [], to=to), folder, json=json)

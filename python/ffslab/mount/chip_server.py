@@ -24,11 +24,13 @@ from ffslab.mount import saved
 from ffslab.mount.card_server import LOOK_S, LOOPBACK, Listening
 from ffslab.mount.point import check_save
 from ffslab.mount.running import Running, stops_heard
+from ffslab.mount.serprog import Programmer
 from ffslab.registries.profiles import check_known
 from ffslab.terminal.printing import remark, say
 from ffslab.text.quoting import quoted
 
 SAVED = saved.Kind(b"ffslab chip 1\n", "a saved chip")
+BUS_RAW_NAND = 3
 
 
 @dataclass(frozen=True)
@@ -80,26 +82,34 @@ class Cut:
 class _Bus(asyncio.Protocol):
     """A client's connection."""
 
-    def __init__(self, chip: _native.ServedChip, failures: list[Exception]) -> None:
+    def __init__(self, chip: _native.ServedChip, failures: list[Exception], *, serprog: bool) -> None:
         self._chip, self._failures = chip, failures
+        self._programmer = Programmer(self._whole) if serprog else None
         self._number = 0
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._number, greeting = self._chip.connect()
-        self._transport.write(greeting)
+        if self._programmer is None:
+            self._transport.write(greeting)
 
     def data_received(self, data: bytes) -> None:
         assert self._transport is not None
         try:
-            answers, goes_on = self._chip.feed(self._number, data)
+            if self._programmer is None:
+                answers, goes_on = self._chip.feed(self._number, data)
+            else:
+                answers, goes_on = self._programmer.takes(data), True
         except Exception as error:
             self._failures.append(error)
             goes_on, answers = False, b""
         self._transport.write(answers)
         if not goes_on:
             self._transport.close()
+
+    def _whole(self, request: bytes) -> bytes:
+        return self._chip.feed(self._number, request)[0]
 
     def pause_writing(self) -> None:
         # Who does not take its answers is not asked for more.
@@ -114,15 +124,23 @@ class _Bus(asyncio.Protocol):
         self._chip.leaves(self._number)
 
 
+def _bus_of(chip: _native.ServedChip) -> int:
+    """Its number in the greeting, behind eight bytes of name and two of version."""
+    number, greeting = chip.connect()
+    chip.leaves(number)
+    return int.from_bytes(greeting[10:12], "little")
+
+
 @dataclass(frozen=True)
 class Service:
-    """A chip to be served."""
+    """A chip to be served. `serprog`: clients speak flashrom's protocol instead of the chip's own."""
 
     wanted: Wanted
     listening: Listening
     cut: Cut | None = None
     save: Path | None = None
     dump: Path | None = None
+    serprog: bool = False
 
     def serve(self, command: Sequence[str] = (), to: TextIO | None = None) -> tuple[Run, int]:
         """Serves until a signal comes, `command` has ended or the power is cut. What was done; the command's code."""
@@ -130,6 +148,10 @@ class Service:
             if file is not None:
                 check_save(file, flag)
         chip = self.wanted.chip()
+        if self.serprog and _bus_of(chip) == BUS_RAW_NAND:
+            raise InputError(
+                f"--protocol serprog: {chip.part_name()} is raw NAND, and serprog knows parts on an SPI bus"
+            )
         if self.cut is not None:
             chip.cut_after(self.cut.operation, self.cut.torn, self.cut.seed)
         line = self.listening.opened()
@@ -163,7 +185,7 @@ class Service:
         failures: list[Exception] = []
         loop = asyncio.get_running_loop()
         make = loop.create_server if self.listening.path is None else loop.create_unix_server
-        server = await make(lambda: _Bus(chip, failures), sock=line)
+        server = await make(lambda: _Bus(chip, failures, serprog=self.serprog), sock=line)
         if where:
             say(f"{where}: {chip.part_name()}, {chip.size_bytes() >> 20} MiB; end it with Ctrl-C", to)
         else:

@@ -80,8 +80,10 @@ def call_text(call: SlowCall, step: str = "") -> str:
         place = f" at {_size(call['offset_B'])}"
     if len(file) > _FILE_CHARACTERS_MAX:
         file = "..." + file[3 - _FILE_CHARACTERS_MAX :]
-    moved = f" {_size(call['bytes'])} of" if call["bytes"] else ""
-    return f"{op}{moved} {file}{place}".rstrip().removesuffix(" of")
+    moved = f" {_size(call['bytes'])}" if call["bytes"] else ""
+    # Calls on a bare chip are of no file.
+    of = f" of {file}" if moved and file else f" {file}" if file else ""
+    return f"{op}{moved}{of}{place}"
 
 
 def _size(count_bytes: int) -> str:
