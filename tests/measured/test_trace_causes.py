@@ -70,7 +70,7 @@ def span(result: Attribution, row: int) -> tuple[int, int] | None:
     return None if row == NONE else (int(result.stack.start_ns[row]), int(result.stack.end_ns[row]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(sessions())
 def test_operations_belong_to_the_calls_around_them(
     session: tuple[list[Call], list[tuple[int, int, int]]],
@@ -96,7 +96,7 @@ def test_operations_belong_to_the_calls_around_them(
         assert result.beside_call[i] == (pid == THREAD and bool(waiting))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sessions())
 def test_a_call_has_the_operations_of_the_calls_inside_it(
     session: tuple[list[Call], list[tuple[int, int, int]]],

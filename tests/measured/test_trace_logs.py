@@ -266,7 +266,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(EVENTS, st.integers(0, 5))
 def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, events: list[Any], decimals: int) -> None:
     """Times are whole nanoseconds, exactly, at any age of the system; unknown fields stay unknown."""
@@ -291,7 +291,7 @@ MUTATION = st.tuples(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(
     st.sampled_from([GOOD, GOOD_VFS, "1.5;R;1;app\n2.5;E;0;gc\n---\n", "3 2 1\n0 0 0\n"]),
     st.lists(MUTATION, max_size=4),
