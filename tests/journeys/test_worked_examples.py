@@ -10,7 +10,7 @@ from helpers.command_server import Server
 from journeys import worked_examples as worked
 
 # What takes longer than all others together.
-LONG = {"which-store"}
+LONG = {"which-root", "which-store"}
 
 
 @pytest.mark.parametrize(
