@@ -18,13 +18,13 @@ VARIANTS = (1, 2, 2, 4)
 def drawn(draw: random.Random) -> Case:
     """A machine, a setup, measured steps, and now and then an axis."""
     machine = machines.drawn(draw)
-    setup = workloads.drawn(draw, machine["fs"], draw.choice((0, 5)))
+    setup = workloads.drawn(draw, machine, draw.choice((0, 5)))
     axes = {"setup.sleep.us": [1000, 50_000_000]} if draw.random() < 0.4 else {}
     return {
         "machine": machine,
         "seed": draw.randrange(1, 1000),
         "setup": [*setup, [{"step": "sleep", "us": 1000}]],
-        "measure": workloads.drawn(draw, machine["fs"], draw.choice((3, 8, 20))),
+        "measure": workloads.drawn(draw, machine, draw.choice((3, 8, 20))),
         "axes": axes,
         "repeat": draw.choice(VARIANTS),
     }

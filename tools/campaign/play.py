@@ -25,6 +25,7 @@ from campaign.quirks import (
     has_gap_bug,
     is_mlc,
     name_of,
+    refuses_fsync,
 )
 from ffslab import InputError, PowerCut, Stack
 from ffslab.systems import DEFAULT
@@ -257,8 +258,7 @@ class Play:
         self.files.names[path].data = bytearray(found)
 
     def fsync(self, fd: int, node: Node, data_only: bool) -> None:
-        # RTEMS's JFFS2 has no fsync and says EINVAL.
-        why_not = "EINVAL" if self.machine["system"] == "rtems" and self.machine["fs"] == "jffs2" else None
+        why_not = "EINVAL" if refuses_fsync(self.machine) else None
         if self.call(self.stack.fsync, fd, data_only=data_only, why_not=why_not):
             self.promises.file_synced(self.files, node)
 

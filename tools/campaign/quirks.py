@@ -32,6 +32,11 @@ def name_of(error: OSError | InputError) -> str:
     return found[1] if found else ""
 
 
+def refuses_fsync(machine: machines.Keys) -> bool:
+    """RTEMS's JFFS2 has no fsync and says EINVAL."""
+    return (machine["system"], machine["fs"]) == ("rtems", "jffs2")
+
+
 def is_mlc(stack: Stack) -> bool:
     """Whether a torn program ruins the page that shares its cells, which no file system bears (docs/profiles.md)."""
     part = stack.keys.get("part")

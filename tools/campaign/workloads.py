@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from campaign.machines import Keys
+from campaign.quirks import refuses_fsync
 from ffslab.file_systems import BLOCK_DEVICE
 
 Step = dict[str, Any]
@@ -16,12 +18,15 @@ REQUESTS = (1, 100, 512, 1000, 2048, 4096, 9000)
 CONTENTS = ("random", "text", "mix", "zero")
 
 
-def drawn(draw: random.Random, fs: str, count: int) -> list[Part]:
+def drawn(draw: random.Random, machine: Keys, count: int) -> list[Part]:
     """Steps on files, or in the words of what stands in the place of a file system."""
-    if fs == BLOCK_DEVICE:
+    if machine["fs"] == BLOCK_DEVICE:
         return [_of_device(draw) for _ in range(count)]
     files: list[str] = []
-    return [_of_files(draw, files) for _ in range(count)]
+    parts = [_of_files(draw, files) for _ in range(count)]
+    if refuses_fsync(machine):
+        return [[step for step in part if step["step"] != "fsync"] for part in parts]
+    return parts
 
 
 def steps_of(parts: list[Part]) -> list[Step]:
