@@ -1,8 +1,9 @@
 //! Which entry a full cache of a map gives up, by name.
 
 use crate::decision::{column, Answer, Decision};
-use crate::named::{Named, Rule, SpecError};
+use crate::named::{Named, SpecError};
 use crate::other::OtherRule;
+use crate::rule::Rule;
 
 const fn named(name: &'static str, about: &'static str, paper: &'static str) -> Named {
     Named { name, about, paper, parameter: None }

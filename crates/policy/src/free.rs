@@ -2,9 +2,10 @@
 
 use crate::built_in::below;
 use crate::decision::{column, Answer, Decision};
-use crate::named::{Named, Rule, SpecError};
+use crate::named::{Named, SpecError};
 use crate::other::OtherAtWork;
 use crate::refusal::Refusal;
+use crate::rule::Rule;
 use crate::Pcg;
 
 pub static FREE: Decision = Decision {

@@ -4,9 +4,10 @@
 
 use crate::decision::{column, Answer, Decision};
 use crate::free::FreeSpec;
-use crate::named::{Named, Parameter, Rule, SpecError};
+use crate::named::{Named, Parameter, SpecError};
 use crate::other::OtherAtWork;
 use crate::refusal::Refusal;
+use crate::rule::Rule;
 use crate::Pcg;
 
 pub static LEVELLING: Decision = Decision {

@@ -26,6 +26,7 @@ mod named;
 mod other;
 mod read_ahead;
 mod refusal;
+mod rule;
 mod spec;
 mod stream;
 mod victim;

@@ -1,8 +1,6 @@
 //! Names with a parameter, as users write them: `greedy`, `d-choices(4)`.
 
-use crate::decision::Decision;
 use crate::expression::{is_function, Column, ExpressionError};
-use crate::other::OtherRule;
 use thiserror::Error;
 
 /// The word for the layer's own rule.
@@ -108,42 +106,6 @@ pub(crate) fn is_named(text: &str, columns: &[Column]) -> bool {
     let (name, _) = split(text);
     let is_column = |word: &str| columns.iter().any(|column| column.name == word);
     is_name(name) && !name.split('-').all(is_column) && !is_function(name)
-}
-
-/// A rule as it is written for one of the [`crate::Decision`]s: one of a table, or another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rule {
-    Named { at: usize, parameter: u32 },
-    Other(OtherRule),
-}
-
-impl Rule {
-    /// Errors: what is wrong with it.
-    pub fn parse(text: &str, table: &[Named], decision: &'static Decision) -> Result<Rule, SpecError> {
-        let text = text.trim();
-        if let Some(other) = OtherRule::named(decision, text) {
-            return Ok(Rule::Other(other));
-        }
-        if !is_named(text, decision.columns) {
-            return OtherRule::score(decision, text).map(Rule::Other);
-        }
-        match parse(text, table) {
-            Ok((at, parameter)) => Ok(Rule::Named { at, parameter }),
-            Err(SpecError::Unknown { name, mut known }) => {
-                known.extend(OtherRule::names(decision));
-                Err(SpecError::Unknown { name, known })
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// As it would be written.
-    pub fn text(self, table: &[Named]) -> String {
-        match self {
-            Rule::Named { at, parameter } => text_of(&table[at], parameter),
-            Rule::Other(other) => other.text(),
-        }
-    }
 }
 
 /// The name with its parameter.

@@ -10,9 +10,10 @@
 //! program waits, too.
 
 use crate::decision::{column, Answer, Decision};
-use crate::named::{own_rule_or, Named, Parameter, Rule, SpecError};
+use crate::named::{own_rule_or, Named, Parameter, SpecError};
 use crate::other::OtherAtWork;
 use crate::refusal::Refusal;
+use crate::rule::Rule;
 
 pub static READ_AHEAD: Decision = Decision {
     key: "read_ahead",

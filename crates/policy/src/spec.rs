@@ -1,10 +1,10 @@
 //! The table of the victim policies, what users may write for one, and the register for policies of others.
 
 use crate::built_in::{self, ByKey, ByScore, DChoices, Random, WindowedGreedy};
-use crate::candidates::{Candidates, VICTIM_COLUMNS};
+use crate::candidates::{CandidateTable, Candidates, VICTIM_COLUMNS};
 use crate::expression::Expression;
 use crate::named::{is_name, is_named, parse, split, text_of, Named, Parameter, SpecError, OWN_RULE};
-use crate::victim::VictimPolicy;
+use crate::victim::{VictimPolicy, Victims};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -186,6 +186,13 @@ impl VictimSpec {
             Kind::Score(expression) => Some(Box::new(ByScore { expression: expression.clone() })),
             Kind::Registered { make, .. } => Some(make()),
         }
+    }
+}
+
+impl Victims {
+    /// `None`: the layer keeps its own rule.
+    pub fn of(spec: &VictimSpec, seed: u64, table: CandidateTable) -> Option<Victims> {
+        Some(Victims::new(spec.make()?, seed, table))
     }
 }
 

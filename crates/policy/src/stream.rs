@@ -1,9 +1,10 @@
 //! Which written pages will soon be written again: the rule that tells a hot stream from the rest.
 
 use crate::decision::{column, Answer, Decision};
-use crate::named::{Named, Rule, SpecError};
+use crate::named::{Named, SpecError};
 use crate::other::{OtherAtWork, OtherRule};
 use crate::refusal::Refusal;
+use crate::rule::Rule;
 
 pub static STREAM: Decision = Decision {
     key: "stream",

@@ -2,7 +2,6 @@
 
 use crate::candidates::{CandidateTable, Candidates};
 use crate::refusal::Refusal;
-use crate::spec::VictimSpec;
 use crate::Pcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::cell::RefCell;
@@ -45,11 +44,6 @@ impl Victims {
     pub fn new(policy: Box<dyn VictimPolicy>, seed: u64, table: CandidateTable) -> Victims {
         let rng = Pcg::seed_from_u64(seed);
         Victims(Rc::new(RefCell::new(State { policy, rng, table, choices: 0, refusal: None })))
-    }
-
-    /// `None`: the layer keeps its own rule.
-    pub fn of(spec: &VictimSpec, seed: u64, table: CandidateTable) -> Option<Victims> {
-        Some(Victims::new(spec.make()?, seed, table))
     }
 
     /// Fills the table and asks the policy. Returns the layer's number of the chosen block; `None`: the layer's own rule

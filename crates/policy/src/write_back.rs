@@ -9,9 +9,10 @@
 //! **Leaves out.** When something is written, and who among the dirty is old enough for that.
 
 use crate::decision::{column, Answer, Decision};
-use crate::named::{own_rule_or, Named, Rule, SpecError};
+use crate::named::{own_rule_or, Named, SpecError};
 use crate::other::OtherAtWork;
 use crate::refusal::Refusal;
+use crate::rule::Rule;
 
 pub static WRITE_BACK: Decision = Decision {
     key: "write_back",

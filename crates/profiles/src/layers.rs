@@ -3,7 +3,7 @@
 //! What comes from a built-in base was measured on another board, so it counts as `unverified` here, and its source says whose it
 //! is. What comes from a file of the user's own keeps its status. A plain number counts as `unverified`.
 
-use crate::built_in::{find, is_path, kind_of_built_in, Kind, Text};
+use crate::built_in::{is_path, kind_of_built_in, Kind};
 use crate::circumstances::{Circumstances, When};
 use crate::classes;
 use crate::driver;
@@ -11,6 +11,7 @@ use crate::driver_keys;
 use crate::entries::{factor, Entry, Merged, REFERENCE_BOARD};
 use crate::error::ProfileError;
 use crate::keys::{keys_of, Key};
+use crate::look_up::{find, Text};
 use crate::part::{Part, PartKind};
 use ffslab_text::toml_text::{friendlier, line_of, toml_error, unknown, TomlError};
 use std::collections::BTreeMap;

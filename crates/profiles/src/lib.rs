@@ -29,6 +29,7 @@ mod kernel;
 mod keys;
 mod layers;
 mod loader;
+mod look_up;
 mod names;
 mod nand_wait;
 mod part;
@@ -42,7 +43,7 @@ mod template;
 
 pub use board::Board;
 pub use build_of_kernel::with_words;
-pub use built_in::{is_path, kernel_series};
+pub use built_in::is_path;
 pub use cards::CardProfile;
 pub use circumstances::Circumstances;
 pub use constant::Status;
@@ -54,6 +55,7 @@ pub use kernel::{
     SpiNandRules, SquashfsRules, Yaffs2Version, KERNEL_DEFAULT,
 };
 pub use loader::Loader;
+pub use look_up::kernel_series;
 pub use names::{nearest_names, unknown_profile};
 pub use nand_wait::NandWaitName;
 pub use part::{

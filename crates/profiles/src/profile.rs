@@ -2,7 +2,7 @@
 
 use crate::board::Board;
 use crate::build_of_kernel::with_words;
-use crate::built_in::{find, is_path, Kind, Text};
+use crate::built_in::{is_path, Kind};
 use crate::circumstances::Circumstances;
 use crate::constant::ns_of_us;
 use crate::driver::{DriverCosts, SimulatedChip, SimulatedChipTable};
@@ -10,6 +10,7 @@ use crate::error::ProfileError;
 use crate::kernel::{FlashRules, KernelProfile, KERNEL_DEFAULT, LINUX};
 use crate::layers::{has_layers, merged, merged_for, part_named};
 use crate::loader::{Loader, LoaderTable};
+use crate::look_up::{find, Text};
 use crate::nand_wait::NandWaitName;
 use crate::part::{Part, PartKind};
 use crate::program::{ProgramCosts, ProgramTable};

@@ -1,10 +1,11 @@
 //! What RTEMS takes: the costs of code on a board (`profiles/boards`) and those of a block device
 //! (`profiles/block-devices`).
 
-use crate::built_in::{find, Kind, Text};
+use crate::built_in::Kind;
 use crate::cards::CardProfile;
 use crate::error::ProfileError;
 use crate::layers::merged;
+use crate::look_up::{find, Text};
 use crate::rtems_files::{BoardFile, DeviceFile};
 use ffslab_block::DeviceProfile;
 use ffslab_rtems::cpu::CpuCosts;

@@ -1,12 +1,13 @@
 //! Profiles for people: which there are, and every number of one with its unit, source and status.
 
-use crate::built_in::{find, is_path, kind_of_built_in, read, Kind, Text, BUILT_IN};
+use crate::built_in::{is_path, kind_of_built_in, Kind, BUILT_IN};
 use crate::constant::Status;
 use crate::entries::Merged;
 use crate::error::ProfileError;
 use crate::kernel::{KernelFault, KernelProfile, LINUX};
 use crate::keys::unit_of;
 use crate::layers::{layers, merged};
+use crate::look_up::{find, read, Text};
 use crate::names::told;
 use crate::part::Part;
 use crate::profile::Profile;

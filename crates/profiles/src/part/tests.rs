@@ -1,7 +1,8 @@
 use super::*;
-use crate::built_in::{Kind, Text, BUILT_IN};
+use crate::built_in::{Kind, BUILT_IN};
 use crate::keys::keys_of;
 use crate::layers::{merged, part_named};
+use crate::look_up::Text;
 use crate::{list, show, Profile, Status};
 use std::path::Path;
 
