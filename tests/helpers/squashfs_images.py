@@ -57,7 +57,8 @@ class Metadata:
 class Image:
     """An image that is being made."""
 
-    def __init__(self, compressor: str, block_B: int) -> None:  # noqa: N803
+    def __init__(self, compressor: str, block_B: int, packs_ends: bool = True) -> None:  # noqa: N803
+        self.packs_ends = packs_ends
         self.number, self.pack = COMPRESSORS[compressor]
         self.block_B = block_B
         self.data = b"\0" * 96
@@ -89,7 +90,7 @@ class Image:
             self.fragments_count, self.tails = self.fragments_count + 1, b""
 
     def file(self, content: bytes) -> tuple[int, int]:
-        whole = len(content) // self.block_B * self.block_B
+        whole = len(content) // self.block_B * self.block_B if self.packs_ends else len(content)
         tail = content[whole:]
         if len(self.tails) + len(tail) > self.block_B:
             self._end()
@@ -152,9 +153,17 @@ class Image:
         return head + out[len(head) :]
 
 
-def squashfs(files: Mapping[str, bytes | str], compressor: str = "gzip", block_B: int = 4096) -> bytes:  # noqa: N803
-    """An image with these files; a text is the target of a symbolic link. Directories are made of their paths."""
-    image = Image(compressor, block_B)
+def squashfs(
+    files: Mapping[str, bytes | str],
+    compressor: str = "gzip",
+    block_B: int = 4096,  # noqa: N803
+    packs_ends: bool = True,
+) -> bytes:
+    """An image with these files; a text is the target of a symbolic link. Directories are made of their paths.
+
+    `packs_ends`: ends of files stand in fragments, otherwise in blocks of their own, which are shorter.
+    """
+    image = Image(compressor, block_B, packs_ends)
 
     def directory(held: Mapping[str, bytes | str]) -> tuple[int, int]:
         below: dict[str, dict[str, bytes | str]] = {}

@@ -1,12 +1,18 @@
-"""How often a real kernel reads the flash below a file system of an image: squashfs, EROFS."""
+"""How often a real kernel reads the flash below a file system of an image: squashfs, EROFS.
+
+It is the kernel that is installed, or that of `FFSLAB_KERNEL_FOLDER`: a folder into which Debian's package of another
+one was unpacked (`dpkg-deb -x linux-image-VERSION*.deb FOLDER; depmod -b FOLDER VERSION`, for Debian 13 with
+`mv FOLDER/usr/lib FOLDER/lib` between them).
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from ffslab.measured.reference.kit import Kit, module_bytes, module_name
+from ffslab.measured.reference.kit import Kit, find_kernel, module_bytes, module_name
 from ffslab.measured.reference.machine import Machine
 from helpers.jffs2_images import tool
 from helpers.squashfs_cases import BLOCKS, cases
@@ -14,6 +20,22 @@ from referee.parts import GUEST_SCRIPT
 from referee.probe_kit import UNPACK, archive, read_log
 
 DEVICES = ("ubiblock", "mtdblock")
+FOLDER = "FFSLAB_KERNEL_FOLDER"
+
+
+def with_named_kernel(kit: Kit) -> Kit:
+    """The kit with the kernel that the user names, if any."""
+    named = os.environ.get(FOLDER)
+    if not named:
+        return kit
+    kernel = find_kernel(Path(named, "boot"), Path(named, "lib/modules"))
+    assert kernel is not None, f"{FOLDER}: {named} has no boot/vmlinuz-VERSION with lib/modules/VERSION/modules.dep"
+    return replace(kit, kernel=kernel)
+
+
+def kernel_name(kit: Kit) -> str:
+    """As `kernel` of an experiment names it."""
+    return ".".join(kit.kernel.modules.name.split(".")[:2])
 
 
 def machine_with(fs: str, kit: Kit, folder: Path) -> Iterator[Machine]:

@@ -11,7 +11,7 @@ from ffslab.measured.reference.kit import Kit
 from ffslab.measured.reference.machine import Machine
 from helpers.erofs_images import made
 from helpers.squashfs_cases import put, simulated
-from referee.image_reads import DEVICES, machine_with, measured
+from referee.image_reads import DEVICES, kernel_name, machine_with, measured, with_named_kernel
 
 # What each image shows: clusters of one page and of many, both kinds of index, tails among the metadata, plain files.
 IMAGES = {
@@ -21,17 +21,22 @@ IMAGES = {
     "tails": ("-zlz4hc", "-C16384", "-Eztailpacking"),
     "plain": (),
 }
+# What 5.10 does not mount.
+LATER = ("big", "tails")
 
 
 @pytest.fixture(scope="module")
 def erofs_machine(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    yield from machine_with("erofs", kit, tmp_path_factory.mktemp("erofs"))
+    yield from machine_with("erofs", with_named_kernel(kit), tmp_path_factory.mktemp("erofs"))
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", IMAGES)
 def test_a_kernel_reads_the_flash_as_often_as_the_simulation_says(
-    name: str, device: str, erofs_machine: Machine, tmp_path: Path
+    name: str, device: str, kit: Kit, erofs_machine: Machine, tmp_path: Path
 ) -> None:
+    kernel = kernel_name(with_named_kernel(kit))
+    if kernel == "5.10" and name in LATER:
+        pytest.skip("5.10 knows clusters of one page alone")
     path = made(put(tmp_path / "files"), tmp_path / "root.erofs", *IMAGES[name])
-    assert simulated(path, device, "erofs") == measured(erofs_machine, "erofs", path, device)
+    assert simulated(path, device, "erofs", kernel=kernel) == measured(erofs_machine, "erofs", path, device)

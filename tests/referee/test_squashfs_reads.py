@@ -13,7 +13,7 @@ from ffslab.measured.reference.machine import Machine
 from helpers.jffs2_images import tool
 from helpers.squashfs_cases import FILES, put, simulated
 from helpers.squashfs_images import squashfs
-from referee.image_reads import DEVICES, machine_with, measured
+from referee.image_reads import DEVICES, kernel_name, machine_with, measured, with_named_kernel
 
 # What each image shows: compressors, sizes of blocks, ends of files in fragments or in blocks of their own.
 IMAGES = {
@@ -27,7 +27,7 @@ IMAGES = {
 
 @pytest.fixture(scope="module")
 def squashfs_machine(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    yield from machine_with("squashfs", kit, tmp_path_factory.mktemp("squashfs"))
+    yield from machine_with("squashfs", with_named_kernel(kit), tmp_path_factory.mktemp("squashfs"))
 
 
 def image(name: str, folder: Path) -> Path:
@@ -55,7 +55,8 @@ def image(name: str, folder: Path) -> Path:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", ["own", *IMAGES])
 def test_a_kernel_reads_the_flash_as_often_as_the_simulation_says(
-    name: str, device: str, squashfs_machine: Machine, tmp_path: Path
+    name: str, device: str, kit: Kit, squashfs_machine: Machine, tmp_path: Path
 ) -> None:
     path = image(name, tmp_path)
-    assert simulated(path, device) == measured(squashfs_machine, "squashfs", path, device)
+    kernel = kernel_name(with_named_kernel(kit))
+    assert simulated(path, device, kernel=kernel) == measured(squashfs_machine, "squashfs", path, device)

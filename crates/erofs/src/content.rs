@@ -2,7 +2,8 @@
 //!
 //! Of a window the pages are looked at from the last to the first, and the physical clusters that they need are collected, to be read
 //! together. Where the first of them begins before the window, the pages before it are filled, too, as far as they have room in the page
-//! cache. Compressed pages of the last cluster, and of one that begins before the window, are kept: others may want a part of them.
+//! cache. Compressed pages of the last cluster, and of one that begins before the window, are kept: others may want a part of them. Kernels
+//! differ in both ([`Windows`]).
 
 use crate::clusters::{Cluster, Part};
 use crate::extents::{Extent, Stored};
@@ -14,6 +15,18 @@ use ffslab_rawblock::Wrong;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
+
+/// How compressed files are read, by the first kernel that does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Windows {
+    /// Pages beside a window are left alone.
+    V5_10,
+    /// Those before it are filled, too (`z_erofs_pcluster_readmore`, since 5.16).
+    V6_1,
+    /// As 6.1, and the clusters are kept of which it is not known where their extents end, in place of the last one of a window
+    /// (`z_erofs_should_alloc_cache`).
+    V6_6,
+}
 
 /// Pages that were filled, by their numbers. `None`: it cannot be read.
 type Filled = BTreeMap<u64, Option<Vec<u8>>>;
@@ -53,7 +66,7 @@ struct Front<'n> {
 impl<'n> Front<'n> {
     fn new(node: &'n Node, first_page: u64) -> Front<'n> {
         let asked_at = first_page * BLOCK_BYTES;
-        let extent = Extent { begin_offset: asked_at, end_offset: asked_at, stored: Stored::Nowhere, algorithm: None };
+        let extent = Extent::plain(asked_at, asked_at, Stored::Nowhere);
         let (clusters, filled) = (Vec::new(), Filled::new());
         Front { node, asked_at, extent, current: None, clusters, is_last_extent: true, filled }
     }
@@ -92,7 +105,7 @@ impl Files {
         let mut front = Front::new(node, index);
         // A fragment is filled to the end of the file.
         let end = front.asked_at + BLOCK_BYTES;
-        if self.look_at(&mut front, end - 1).is_ok() {
+        if self.fills_beside() && self.look_at(&mut front, end - 1).is_ok() {
             self.fill_beside(&mut front, end, &mut beside)?;
         }
         let result = self.fill_page(&mut front, index);
@@ -110,7 +123,7 @@ impl Files {
         let _why = sim.because(asks);
         let filled = if node.inode.is_compressed() {
             let mut front = Front::new(&node, asked.start);
-            if self.look_at(&mut front, asked.end * BLOCK_BYTES - 1).is_ok() {
+            if self.fills_beside() && self.look_at(&mut front, asked.end * BLOCK_BYTES - 1).is_ok() {
                 window.expand(asked.start..front.extent.end_offset.div_ceil(BLOCK_BYTES).max(asked.end));
             }
             for index in window.take(u64::MAX).rev() {
@@ -135,6 +148,10 @@ impl Files {
     }
 
     // ---- compressed files ----------------------------------------------------------------------------------------
+
+    fn fills_beside(&self) -> bool {
+        self.windows != Windows::V5_10
+    }
 
     fn look_at(&mut self, front: &mut Front<'_>, at: u64) -> Result<()> {
         (front.extent.begin_offset, front.extent.end_offset) = (at, at);
@@ -197,15 +214,19 @@ impl Files {
 
     /// `z_erofs_collector_begin`. One that several extents share is read once.
     fn begin_cluster(&mut self, front: &mut Front<'_>) -> Result<usize> {
-        let Extent { begin_offset: begin, stored, algorithm, .. } = front.extent;
+        let Extent { begin_offset: begin, is_end_known, stored, algorithm, .. } = front.extent;
         let Some(algorithm) = algorithm else { return Err(Errno::Io) };
         if let Stored::Metadata { at, .. } = stored {
             self.block(at / BLOCK_BYTES).map_err(|wrong| self.errno(wrong))?;
         }
         let is_blocks = matches!(stored, Stored::Blocks { .. });
         let known = front.clusters.iter().position(|cluster| is_blocks && cluster.stored == stored);
+        let may_go_on = match self.windows {
+            Windows::V5_10 | Windows::V6_1 => front.is_last_extent,
+            Windows::V6_6 => !is_end_known,
+        };
         let number = known.unwrap_or_else(|| {
-            let is_kept = front.is_last_extent || begin < front.asked_at;
+            let is_kept = may_go_on || begin < front.asked_at;
             let parts = Vec::new();
             front.clusters.push(Cluster { stored, algorithm, offset: 0, wanted_bytes: 0, is_kept, parts });
             front.clusters.len() - 1
@@ -257,7 +278,7 @@ impl Files {
 
     /// Pages before those that are asked for, of the extent in which they begin.
     fn fill_before(&mut self, front: &mut Front<'_>, beside: &mut Beside<'_>) -> Result<()> {
-        if front.extent.end_offset > front.extent.begin_offset {
+        if self.fills_beside() && front.extent.end_offset > front.extent.begin_offset {
             let end = front.extent.begin_offset.next_multiple_of(BLOCK_BYTES);
             self.fill_beside(front, end, beside)?;
         }

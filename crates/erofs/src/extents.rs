@@ -55,9 +55,18 @@ pub struct Extent {
     pub begin_offset: u64,
     /// As far as it is known from where it was looked for: the extent may go on behind.
     pub end_offset: u64,
+    /// Looking for it has met the next extent, so that it ends there (`EROFS_MAP_FULL_MAPPED`).
+    pub is_end_known: bool,
     pub stored: Stored,
     /// `None`: it stands there as it is, at the same distance from its begin.
     pub algorithm: Option<Algorithm>,
+}
+
+impl Extent {
+    /// One that stands there as it is, if anywhere.
+    pub fn plain(begin_offset: u64, end_offset: u64, stored: Stored) -> Extent {
+        Extent { begin_offset, end_offset, is_end_known: false, stored, algorithm: None }
+    }
 }
 
 /// What the head before the index of a file says, and where its tail stands (`z_erofs_fill_inode_lazy`).
@@ -75,7 +84,7 @@ pub struct Index {
 /// The extent in which `at` is. `index` is kept with the inode.
 pub fn map(from: &mut impl Metadata, inode: &Inode, index: &mut Option<Index>, at: u64) -> Result<Extent, Wrong> {
     if at >= inode.bytes {
-        return Ok(Extent { begin_offset: inode.bytes, end_offset: at + 1, stored: Stored::Nowhere, algorithm: None });
+        return Ok(Extent::plain(inode.bytes, at + 1, Stored::Nowhere));
     }
     match inode.layout {
         Layout::Compressed { .. } => map_compressed(from, inode, index, at),
@@ -85,8 +94,7 @@ pub fn map(from: &mut impl Metadata, inode: &Inode, index: &mut Option<Index>, a
 
 /// `erofs_map_blocks`.
 fn map_plain(from: &mut impl Metadata, inode: &Inode, at: u64) -> Result<Extent, Wrong> {
-    let extent =
-        |begin: u64, end: u64, stored: Stored| Extent { begin_offset: begin, end_offset: end, stored, algorithm: None };
+    let extent = Extent::plain;
     match inode.layout {
         Layout::Chunks { bits, entry_bytes } => {
             let number = at >> bits;
@@ -127,7 +135,7 @@ fn map_compressed(
     };
     if known.advice & FRAGMENT != 0 && known.tail_head == 0 {
         let stored = Stored::Fragment { at: known.fragment_at };
-        return Ok(Extent { begin_offset: 0, end_offset: inode.bytes, stored, algorithm: None });
+        return Ok(Extent::plain(0, inode.bytes, stored));
     }
     let mut look = Look::new(from, inode, known);
     look.find(at, false)
@@ -369,6 +377,7 @@ impl<'m, 'i, M: Metadata> Look<'m, 'i, M> {
         }
         let mut end = self.number.saturating_add(1) << bits;
         let within = at & ((1 << bits) - 1);
+        let mut is_end_known = false;
         let begin = if self.kind != Kind::NoHead && within >= self.offset {
             if has_tail {
                 end = end.min(self.inode.bytes);
@@ -380,6 +389,7 @@ impl<'m, 'i, M: Metadata> Look<'m, 'i, M> {
                     return Err(self.wrong("nothing is before it"));
                 }
                 end = self.number << bits | self.offset;
+                is_end_known = true;
                 self.back = 1;
             }
             self.look_back()?
@@ -427,7 +437,7 @@ impl<'m, 'i, M: Metadata> Look<'m, 'i, M> {
             }
             Kind::Second | Kind::First | Kind::NoHead => Algorithm::Lz4,
         };
-        Ok(Extent { begin_offset: begin, end_offset: end, stored, algorithm: Some(algorithm) })
+        Ok(Extent { begin_offset: begin, end_offset: end, is_end_known, stored, algorithm: Some(algorithm) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The image on its device, and what of it is in memory: inodes, pages of the device with metadata, pages of directories, and compressed
 //! pages of which only a part was wanted.
 
+use crate::content::Windows;
 use crate::extents::{map, Extent, Index};
 use crate::inode::{self, Inode, Layout};
 use crate::metadata::Metadata;
@@ -55,6 +56,7 @@ pub struct Files {
     pub sim: Sim,
     superblock: Superblock,
     device: RawBlock,
+    pub windows: Windows,
     /// The page cache of the device, through which metadata are read.
     metadata: BTreeMap<u64, Page>,
     /// The managed cache, by blocks of the image.
@@ -110,12 +112,14 @@ impl Files {
         device: RawBlock,
         superblock: Superblock,
         head: Vec<u8>,
+        windows: Windows,
     ) -> std::result::Result<Files, (Errno, Option<String>)> {
         let metadata = BTreeMap::from([(0, Rc::new(head))]);
         let mut files = Files {
             sim,
             superblock,
             device,
+            windows,
             metadata,
             managed: BTreeMap::new(),
             own_pages: BTreeMap::new(),

@@ -1,7 +1,8 @@
 //! EROFS as a system above calls it.
 
+use crate::content::Windows;
 use crate::files::Files;
-use crate::superblock::{Superblock, BLOCK_BYTES};
+use crate::superblock::{Superblock, BLOCK_BYTES, FEATURES_OF_5_10};
 use ffslab_fs::{DirEntry, Errno, FileKind, Host, Ino, PagesAhead, Result, Stat, StatFs};
 use ffslab_rawblock::{causes, Image, MountError, OnlyRead, RawBlock, Wrong};
 use ffslab_sim::Sim;
@@ -16,7 +17,12 @@ pub struct Erofs {
 
 impl Erofs {
     /// Reads the superblock, the root and the inode of fragments.
-    pub fn mount(device: RawBlock, ubi: Option<Ubi>, sim: Sim) -> std::result::Result<OnlyRead<Erofs>, MountError> {
+    pub fn mount(
+        device: RawBlock,
+        ubi: Option<Ubi>,
+        sim: Sim,
+        windows: Windows,
+    ) -> std::result::Result<OnlyRead<Erofs>, MountError> {
         causes::register(&sim);
         let _why = sim.because(&causes::MOUNT_SCAN);
         let missing = MountError::NoSuperblock { fs: "EROFS", maker: "mkfs.erofs", device: device.name() };
@@ -26,8 +32,11 @@ impl Erofs {
         let mut head = vec![0; BLOCK_BYTES as usize];
         device.read(0, &mut head)?;
         let superblock = Superblock::read(&head).ok_or(missing)?.map_err(MountError::Unknown)?;
+        if let (Windows::V5_10, unknown @ 1..) = (windows, superblock.flags & !FEATURES_OF_5_10) {
+            return Err(MountError::Unknown(format!("it needs features that Linux 5.10 has not (bits {unknown:#x})")));
+        }
         MountError::check_size(&device, superblock.bytes())?;
-        let files = Files::open(sim, device, superblock, head);
+        let files = Files::open(sim, device, superblock, head, windows);
         let files = files.map_err(|(errno, damage)| MountError::of(errno, damage))?;
         Ok(OnlyRead::new(Erofs { files, beside: (0, Vec::new()) }, ubi))
     }

@@ -3,7 +3,7 @@
 //! **Role.** A root that is read-only: an image that `mkfs.erofs` made, on a block device on raw flash ([`ffslab_rawblock::RawBlock`]).
 //! [`Erofs`] reads the flash where Linux does. What stands in an image is here, too, for who only looks into one.
 //!
-//! **Follows.** `fs/erofs` of Linux 6.1 (6.1.192 of Debian): `super.c`, `inode.c`, `namei.c`, `dir.c`, `data.c`, `zmap.c`, `zdata.c`,
+//! **Follows.** `fs/erofs` of Linux 5.10, 6.1 and 6.12 of Debian: `super.c`, `inode.c`, `namei.c`, `dir.c`, `data.c`, `zmap.c`, `zdata.c`,
 //! `decompressor.c`, and `erofs_fs.h` for what stands in an image; `fs/iomap/buffered-io.c` for files that are not compressed.
 //!
 //! **Leaves out.** The compressor lzma, blocks that are no pages of 4 KiB, images on several devices: they are refused. Extended
@@ -21,6 +21,7 @@ mod metadata;
 mod names;
 mod superblock;
 
+pub use content::Windows;
 pub use extents::{map, Extent, Index, Stored};
 pub use fs::Erofs;
 pub use image::{content, Content};

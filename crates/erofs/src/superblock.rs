@@ -17,6 +17,8 @@ const DEVICE_TABLE: u32 = 0x8;
 const TAILS_PACKED: u32 = 0x10;
 const FRAGMENTS: u32 = 0x20;
 const FEATURES: u32 = 0x3F;
+/// `EROFS_ALL_FEATURE_INCOMPAT` of its `erofs_fs.h`.
+pub const FEATURES_OF_5_10: u32 = ZERO_PADDING;
 const LZ4: u16 = 0x1;
 const SLOT_BYTES: u64 = 32;
 

@@ -1,6 +1,7 @@
 //! Blocks of the image as they are read of the device: `fs/squashfs/block.c`, `cache.c`.
 
 use crate::cache::{Block, BlockCache};
+use crate::content::Windows;
 use crate::inode::Metadata;
 use crate::superblock::{Superblock, SUPERBLOCK_BYTES};
 use crate::{Compressor, Wrong, IS_PLAIN, IS_PLAIN_DATA, METADATA_BYTES};
@@ -15,6 +16,8 @@ const DEVICE_BLOCK_BYTES: u64 = 1024;
 const METADATA_BLOCKS: usize = 8;
 /// `CONFIG_SQUASHFS_FRAGMENT_CACHE_SIZE` of most kernels.
 const FRAGMENTS: usize = 3;
+/// Blocks of files that do not go straight into the page cache: as many as decompressors (`squashfs_max_decompressors`), one for each CPU.
+const DATA_BLOCKS: usize = 1;
 
 /// The image on its device, and what of it is in memory.
 pub struct Blocks {
@@ -23,13 +26,15 @@ pub struct Blocks {
     device: RawBlock,
     metadata: BlockCache,
     fragments: BlockCache,
+    data: BlockCache,
+    pub windows: Windows,
     /// The last contradiction that was met.
     pub damage: Option<String>,
 }
 
 impl Blocks {
     /// Reads the superblock. `None`: there is none, or one that cannot be.
-    pub fn open(sim: Sim, device: RawBlock) -> Result<Option<Blocks>, ReadError> {
+    pub fn open(sim: Sim, device: RawBlock, windows: Windows) -> Result<Option<Blocks>, ReadError> {
         if device.size_bytes() < DEVICE_BLOCK_BYTES {
             return Ok(None);
         }
@@ -37,7 +42,9 @@ impl Blocks {
         device.read(0, &mut head)?;
         let superblock = Superblock::of(&head);
         let (metadata, fragments) = (BlockCache::new(METADATA_BLOCKS), BlockCache::new(FRAGMENTS));
-        Ok(superblock.map(|superblock| Blocks { sim, superblock, device, metadata, fragments, damage: None }))
+        let data = BlockCache::new(DATA_BLOCKS);
+        let of = |superblock| Blocks { sim, superblock, device, metadata, fragments, data, windows, damage: None };
+        Ok(superblock.map(of))
     }
 
     /// Notes what is wrong; a program sees an error.
@@ -99,6 +106,16 @@ impl Blocks {
         }
         let stored = self.stored(at_bytes, bytes)?;
         self.expand(at_bytes, stored, size & IS_PLAIN_DATA != 0, most)
+    }
+
+    /// A block of a file, by the cache (`squashfs_get_datablock`).
+    pub fn kept_data(&mut self, at_bytes: u64, size: u32) -> Result<Rc<Vec<u8>>, Errno> {
+        if let Some(held) = self.data.find(at_bytes) {
+            return held.map(|block| block.bytes);
+        }
+        let read = self.data(at_bytes, size).map(|bytes| Block { bytes: Rc::new(bytes), next_offset: 0 });
+        self.data.put(at_bytes, read.clone());
+        read.map(|block| block.bytes)
     }
 
     /// A block of ends of files, by the cache.

@@ -1,5 +1,5 @@
 //! Pages of files: `fs/squashfs/file.c`, `file_direct.c`. A block of the image is read whole, and all pages of it that have room in the
-//! page cache get their part.
+//! page cache get their part. Kernels differ in what they make of a window of read-ahead ([`Windows`]).
 
 use crate::files::{Files, Node};
 use crate::inode::Is;
@@ -10,6 +10,18 @@ use std::ops::Range;
 use std::rc::Rc;
 
 const PAGE: u64 = PAGE_BYTES as u64;
+
+/// How a window of read-ahead is read, by the first kernel that does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Windows {
+    /// Page by page (`squashfs_readpage`), as all pages of the window have their place already. For whom pages of its block are there or
+    /// locked, the block goes through a cache of its own (`squashfs_read_cache`), of which other pages take theirs.
+    V5_8,
+    /// Block by block (`squashfs_readahead`), and how long a block is was reckoned once, where the window begins.
+    V6_0,
+    /// As 6.0, and the length is that of each block.
+    V6_12,
+}
 
 /// A block of a file, as it was read for one of its pages: others may take theirs of it.
 pub struct Taken {
@@ -78,6 +90,12 @@ impl Reading {
         }
     }
 
+    /// The pages of a block that the file has.
+    fn pages_of(&self, block: u64) -> Range<u64> {
+        let first = block * self.pages_per_block();
+        first..self.bytes.div_ceil(PAGE).min(first + self.pages_per_block())
+    }
+
     fn is_fragment(&self, block: u64) -> bool {
         block == self.end_block() && self.node.fragment_offset.is_some()
     }
@@ -104,48 +122,91 @@ impl Files {
         if page_index >= pages_of_file {
             return Ok(None);
         }
+        let taken = self.take_block(index, &reading, page_index, false)?;
+        taken.fill(page_index, page);
+        Ok(Some(taken))
+    }
+
+    /// The block in which a page stands. `kept`: it goes through the cache of such blocks.
+    fn take_block(&mut self, index: &mut MetaIndex, reading: &Reading, page_index: u64, kept: bool) -> Result<Taken> {
+        let ino = reading.node.inode.number;
         let block = page_index / reading.pages_per_block();
         let expected = reading.expected(block);
-        let first = block * reading.pages_per_block();
-        let pages = first..pages_of_file.min(first + reading.pages_per_block());
+        let pages = reading.pages_of(block);
         let most = expected as usize;
-        let taken = if reading.is_fragment(block) {
-            let (bytes, offset) = self.fragment_of(&reading)?;
-            let last = offset + ((page_index - first) * PAGE) as usize;
+        if reading.is_fragment(block) {
+            let (bytes, offset) = self.fragment_of(reading)?;
+            let last = offset + ((page_index - pages.start) * PAGE) as usize;
             if bytes.len() < (last + PAGE_BYTES).min(offset + most) {
                 let what = format!("the end of the file {ino} in a fragment that is shorter");
                 return Err(self.blocks.wrong(Wrong::new(0, what)));
             }
-            Taken { ino, pages, bytes: Some(bytes), offset, most }
-        } else {
-            let (at, size) = index.place(&mut self.blocks, &reading.node, block)?;
-            let bytes = if size == 0 { None } else { Some(Rc::new(self.blocks.data(at, size)?)) };
-            if bytes.as_ref().is_some_and(|bytes| bytes.len() as u64 != expected) {
-                return Err(self.blocks.wrong(Wrong::new(at, format!("a block of the file {ino} of another size"))));
-            }
-            Taken { ino, pages, bytes, offset: 0, most }
+            return Ok(Taken { ino, pages, bytes: Some(bytes), offset, most });
+        }
+        let (at, size) = index.place(&mut self.blocks, &reading.node, block)?;
+        let bytes = match size {
+            0 => None,
+            _ if kept => Some(self.blocks.kept_data(at, size)?),
+            _ => Some(Rc::new(self.blocks.data(at, size)?)),
         };
-        taken.fill(page_index, page);
-        Ok(Some(taken))
+        if bytes.as_ref().is_some_and(|bytes| bytes.len() as u64 != expected) {
+            return Err(self.blocks.wrong(Wrong::new(at, format!("a block of the file {ino} of another size"))));
+        }
+        Ok(Taken { ino, pages, bytes, offset: 0, most })
+    }
+
+    /// A window, or what of it was not in the page cache.
+    pub fn read_ahead(&mut self, index: &mut MetaIndex, ino: Ino, window: &mut dyn PagesAhead) -> Result<()> {
+        match self.blocks.windows {
+            Windows::V5_8 => self.read_pages(index, ino, window),
+            Windows::V6_0 | Windows::V6_12 => self.read_blocks(index, ino, window),
+        }
+    }
+
+    /// One `squashfs_readpage` after the other. A page that still waits for its turn is locked, and one that had its turn is there: both
+    /// keep the block of a page from being read straight into the page cache.
+    fn read_pages(&mut self, index: &mut MetaIndex, ino: Ino, window: &mut dyn PagesAhead) -> Result<()> {
+        let reading = Reading::of(self, ino)?;
+        let run = window.pages();
+        let sim = self.blocks.sim.clone();
+        loop {
+            let page = window.take(1);
+            if page.is_empty() || page.start * PAGE >= reading.bytes {
+                return Ok(());
+            }
+            let asks = if window.is_asked_for(&page) { &causes::READ } else { &causes::READ_AHEAD };
+            let _why = sim.because(asks);
+            let of_block = reading.pages_of(page.start / reading.pages_per_block());
+            let beside: Vec<u64> = of_block.clone().filter(|at| !run.contains(at) && window.grab(*at)).collect();
+            let kept = beside.len() as u64 + 1 < of_block.end - of_block.start;
+            let taken = match self.take_block(index, &reading, page.start, kept) {
+                // The page stays unread, and the next one is tried.
+                Err(errno) if errno != Errno::PowerCut => continue,
+                taken => taken?,
+            };
+            page.chain(beside).for_each(|at| window.fill(at, &mut |page| taken.fill(at, page)));
+        }
     }
 
     /// `squashfs_readahead`: the window grows to whole blocks, as far as the pages before and behind it are not in the cache. One that ends
     /// with a block already grows by another one. A block that is a hole ends it, and so does one of which it has another block's pages.
     ///
-    /// Linux 6.1 reckons once, for the block in which the window begins, how many bytes a block has: the last and shorter block of a file in a
-    /// window that begins before it is read and thrown away, and read again for the page that is asked for. Of the end of a file in a
-    /// fragment, pages beyond the fragment's own end are thrown away likewise.
-    pub fn read_ahead(&mut self, index: &mut MetaIndex, ino: Ino, window: &mut dyn PagesAhead) -> Result<()> {
+    /// Before 6.12 it is reckoned once, for the block in which the window begins, how many bytes a block has: the last and shorter block of a
+    /// file in a window that begins before it is read and thrown away, and read again for the page that is asked for. Of the end of a file
+    /// in a fragment, pages beyond the fragment's own end are thrown away likewise.
+    fn read_blocks(&mut self, index: &mut MetaIndex, ino: Ino, window: &mut dyn PagesAhead) -> Result<()> {
         let reading = Reading::of(self, ino)?;
         let per_block = reading.pages_per_block();
         let asked = window.pages();
         let start = asked.start / per_block * per_block;
         window.expand(start..start + ((asked.end - start) / per_block + 1) * per_block);
         // The window may have grown less than was asked for, but this stays.
-        let expected = reading.expected(start / per_block);
-        let most_pages = expected.div_ceil(PAGE);
+        let mut expected = reading.expected(start / per_block);
         loop {
-            let pages = window.take(most_pages);
+            if self.blocks.windows == Windows::V6_12 {
+                expected = reading.expected(window.pages().start / per_block);
+            }
+            let pages = window.take(expected.div_ceil(PAGE));
             if pages.is_empty() || pages.start * PAGE >= reading.bytes {
                 return Ok(());
             }

@@ -1,7 +1,7 @@
 //! squashfs as a system above calls it.
 
 use crate::blocks::Blocks;
-use crate::content::Taken;
+use crate::content::{Taken, Windows};
 use crate::files::Files;
 use crate::inode::Is;
 use crate::meta_index::MetaIndex;
@@ -20,11 +20,16 @@ pub struct Squashfs {
 
 impl Squashfs {
     /// Reads superblock, the lists of its tables and the root.
-    pub fn mount(device: RawBlock, ubi: Option<Ubi>, sim: Sim) -> std::result::Result<OnlyRead<Squashfs>, MountError> {
+    pub fn mount(
+        device: RawBlock,
+        ubi: Option<Ubi>,
+        sim: Sim,
+        windows: Windows,
+    ) -> std::result::Result<OnlyRead<Squashfs>, MountError> {
         causes::register(&sim);
         let _why = sim.because(&causes::MOUNT_SCAN);
         let missing = MountError::NoSuperblock { fs: "squashfs", maker: "mksquashfs", device: device.name() };
-        let blocks = Blocks::open(sim.clone(), device.clone())?.ok_or(missing)?;
+        let blocks = Blocks::open(sim.clone(), device.clone(), windows)?.ok_or(missing)?;
         let superblock = blocks.superblock;
         if !superblock.compressor.is_of_linux() {
             let name = superblock.compressor.name();

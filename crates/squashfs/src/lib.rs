@@ -4,7 +4,7 @@
 //! ([`ffslab_rawblock::RawBlock`]). [`Squashfs`] reads the flash where Linux does. What stands in an image is here, too, for who
 //! only looks into one.
 //!
-//! **Follows.** `fs/squashfs` of Linux 6.1 as Debian builds it (`SQUASHFS_FILE_DIRECT`, devices read in blocks of 1 KiB, three fragments
+//! **Follows.** `fs/squashfs` of Linux 5.10, 6.1 and 6.12 as Debian builds it (`SQUASHFS_FILE_DIRECT`, devices read in blocks of 1 KiB, three fragments
 //! kept): `super.c`, `block.c`, `cache.c`, `inode.c`, `namei.c`, `dir.c`, `file.c`, `file_direct.c`, `fragment.c`, `id.c`, `export.c`,
 //! `xattr_id.c`, `symlink.c`, and `squashfs_fs.h` for what stands in an image.
 //!
@@ -23,6 +23,7 @@ mod names;
 mod superblock;
 
 pub use compressor::Compressor;
+pub use content::Windows;
 pub use ffslab_rawblock::{little_endian, Wrong};
 pub use fs::Squashfs;
 pub use superblock::{other_version, Superblock, MAGIC};

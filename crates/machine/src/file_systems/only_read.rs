@@ -7,14 +7,14 @@ use crate::error::MachineError;
 use crate::mount_options::{no_options, MountOptions};
 use crate::stack_keys::{BlockDeviceName, StackKeys};
 use crate::ubi_volume::{open_volume, UbiVolumes, VOLUME};
-use ffslab_erofs::Erofs;
+use ffslab_erofs::{Erofs, Windows as ErofsWindows};
 use ffslab_fs::FileSystem;
 use ffslab_images::ImageFormat;
 use ffslab_mtd::Mtd;
 use ffslab_profiles::{ErofsRules, Profile, SquashfsRules};
 use ffslab_rawblock::{MountError, RawBlock};
 use ffslab_sim::Sim;
-use ffslab_squashfs::Squashfs;
+use ffslab_squashfs::{Squashfs, Windows};
 use ffslab_system::{SystemError, UbiState};
 use ffslab_ubi::ubinize::{Arrangement, ImagedVolume};
 use ffslab_ubi::{Ubi, UbiOptions, VolumeKind};
@@ -53,20 +53,28 @@ struct Images {
     fs: &'static Descriptor,
     /// How long the image is that begins there. `None`: none does.
     bytes: fn(&[u8]) -> Option<u64>,
-    mount: Mount,
-    /// Errors: why it is not read as the kernel does.
-    check_kernel: fn(&Profile) -> Result<(), &'static str>,
+    /// How the kernel reads it. Errors: why it is not read as this kernel does.
+    mount: fn(&Profile) -> Result<Mount, &'static str>,
 }
 
 static SQUASHFS_IMAGES: Images = Images {
     fs: &SQUASHFS,
     bytes: |image| ffslab_squashfs::Superblock::of(image).map(|superblock| superblock.used_bytes),
-    mount: |device, ubi, sim| Ok(Box::new(Squashfs::mount(device, ubi, sim)?)),
-    check_kernel: |board| match board.flash_rules().squashfs {
-        SquashfsRules::V6_0 => Ok(()),
-        _ => Err("squashfs is read as Linux 6.0 to 6.4 do, others read the flash otherwise: kernel = \"6.1\""),
+    mount: |board| {
+        match board.flash_rules().squashfs {
+        SquashfsRules::V5_8 => Ok(|device, ubi, sim| squashfs(device, ubi, sim, Windows::V5_8)),
+        SquashfsRules::V6_0 => Ok(|device, ubi, sim| squashfs(device, ubi, sim, Windows::V6_0)),
+        SquashfsRules::V6_12 => Ok(|device, ubi, sim| squashfs(device, ubi, sim, Windows::V6_12)),
+        SquashfsRules::V2_6 | SquashfsRules::V5_18 => Err(
+            "squashfs is read as Linux 5.8 to 5.17 and 6.0 and later do, others read the flash otherwise: kernel = \"6.1\"",
+        ),
+    }
     },
 };
+
+fn squashfs(device: RawBlock, ubi: Option<Ubi>, sim: Sim, windows: Windows) -> Result<Box<dyn FileSystem>, MountError> {
+    Ok(Box::new(Squashfs::mount(device, ubi, sim, windows)?))
+}
 
 static EROFS_IMAGES: Images = Images {
     fs: &EROFS,
@@ -75,12 +83,24 @@ static EROFS_IMAGES: Images = Images {
         ffslab_erofs::Superblock::read(image)
             .map(|found| found.map_or(image.len() as u64, |superblock| superblock.bytes()))
     },
-    mount: |device, ubi, sim| Ok(Box::new(Erofs::mount(device, ubi, sim)?)),
-    check_kernel: |board| match board.flash_rules().erofs {
-        ErofsRules::V6_1 => Ok(()),
-        _ => Err("EROFS is read as Linux 6.1 does, others read the flash otherwise: kernel = \"6.1\""),
+    mount: |board| match board.flash_rules().erofs {
+        ErofsRules::V5_10 => Ok(|device, ubi, sim| erofs(device, ubi, sim, ErofsWindows::V5_10)),
+        ErofsRules::V6_1 => Ok(|device, ubi, sim| erofs(device, ubi, sim, ErofsWindows::V6_1)),
+        ErofsRules::V6_6 => Ok(|device, ubi, sim| erofs(device, ubi, sim, ErofsWindows::V6_6)),
+        ErofsRules::V5_4 | ErofsRules::V5_11 | ErofsRules::V6_2 => Err(
+            "EROFS is read as Linux 5.10, 6.1 and 6.6 and later do, others read the flash otherwise: kernel = \"6.1\"",
+        ),
     },
 };
+
+fn erofs(
+    device: RawBlock,
+    ubi: Option<Ubi>,
+    sim: Sim,
+    windows: ErofsWindows,
+) -> Result<Box<dyn FileSystem>, MountError> {
+    Ok(Box::new(Erofs::mount(device, ubi, sim, windows)?))
+}
 
 /// Of the header of an erase counter, with which an image of UBI begins.
 const UBI_MAGIC: &[u8] = b"UBI#";
@@ -129,7 +149,7 @@ impl Mountable for OnLinux {
     }
 
     fn settings(&self, keys: &mut StackKeys, board: &Profile) -> Result<Arc<dyn Settings>, MachineError> {
-        (self.0.check_kernel)(board).map_err(|needed| MachineError::word("kernel", &board.kernel_name, needed))?;
+        let mount = (self.0.mount)(board).map_err(|needed| MachineError::word("kernel", &board.kernel_name, needed))?;
         let device = *keys.block_device.get_or_insert_default();
         let ubi = match device {
             BlockDeviceName::Ubiblock => Some(ubi_options(keys, board)?),
@@ -138,7 +158,7 @@ impl Mountable for OnLinux {
                 None
             }
         };
-        Ok(Arc::new(OnlyReadSettings { images: self.0, ubi }))
+        Ok(Arc::new(OnlyReadSettings { images: self.0, mount, ubi }))
     }
 
     fn mlc_refusal(&self, keys: &StackKeys, board: &Profile) -> Option<&'static str> {
@@ -181,6 +201,7 @@ fn check_begin(images: &Images, is_on_ubi: bool, image: &[u8]) -> Result<(), Str
 /// Settings of a file system of images, and of the UBI below it.
 struct OnlyReadSettings {
     images: &'static Images,
+    mount: Mount,
     /// `None`: it stands on the partition itself.
     ubi: Option<UbiOptions>,
 }
@@ -209,7 +230,7 @@ impl Settings for OnlyReadSettings {
             }
             None => RawBlock::on_partition(ground.mtd.clone()),
         };
-        (self.images.mount)(device, ubi, sim).map_err(SystemError::unusable)
+        (self.mount)(device, ubi, sim).map_err(SystemError::unusable)
     }
 
     fn needs_ubi(&self) -> Option<NeedsUbi> {

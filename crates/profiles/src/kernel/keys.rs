@@ -99,28 +99,43 @@ pub enum MlcRules {
 /// How kernels read squashfs (`fs/squashfs`), by the first that does so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum SquashfsRules {
-    /// Page by page.
+    /// Through the page cache of the device, which is not followed.
     #[serde(rename = "2.6")]
     V2_6,
+    /// Past it, page by page.
+    #[serde(rename = "5.8")]
+    V5_8,
+    /// As 5.8, but nothing is read ahead, which is not followed.
+    #[serde(rename = "5.18")]
+    V5_18,
     /// Windows of read-ahead are read block by block.
     #[serde(rename = "6.0")]
     V6_0,
-    /// As 6.0, and what a read brings beside the block that is wanted stays in the page cache of the device.
-    #[serde(rename = "6.5")]
-    V6_5,
+    /// As 6.0, and a shorter last block is not read twice.
+    #[serde(rename = "6.12")]
+    V6_12,
 }
 
 /// How kernels read EROFS (`fs/erofs`), by the first that does so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum ErofsRules {
-    /// Before fragments, and without the pages of a cluster that stand before a window.
+    /// Those before it, which were not read.
     #[serde(rename = "5.4")]
     V5_4,
+    /// Clusters of one page, and no pages beside a window are filled.
+    #[serde(rename = "5.10")]
+    V5_10,
+    /// Those after it, which were not read.
+    #[serde(rename = "5.11")]
+    V5_11,
     #[serde(rename = "6.1")]
     V6_1,
     /// Those after it, which were not read.
     #[serde(rename = "6.2")]
     V6_2,
+    /// As 6.1, but other clusters are kept.
+    #[serde(rename = "6.6")]
+    V6_6,
 }
 
 /// How kernels lay one file system over another (`fs/overlayfs`), by the first that does so.
