@@ -94,7 +94,7 @@ fn check_kernel(keys: &StackKeys, base_dir: &Path) -> Result<(), String> {
         return Ok(());
     }
     let name = &board.kernel_name;
-    Err(format!("overlayfs works as Linux 6.1's does, that of others in other steps, and [stack] has kernel {name}: say kernel = \"6.1\""))
+    Err(format!("overlayfs works as that of Linux 6.1 and 6.12, others take other steps, and [stack] has kernel {name}: say kernel = \"6.1\""))
 }
 
 /// The keys of a stack with this mount alone, on the machine of `stack`. A partition begins at `first_block` if the keys do
