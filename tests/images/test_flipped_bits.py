@@ -66,3 +66,17 @@ def test_data_of_a_static_volume_that_are_not_those_of_its_check_sum_are_told(tm
     assert tree is not None
     (told,) = tree.complaints
     assert f"block 2, offset {at:#x}: data with a wrong CRC (LEB 0 of static volume 0)" in told
+
+
+def test_a_static_volume_of_which_a_block_is_erased_is_told(tmp_path: Path) -> None:
+    """The other blocks say how many there are. What was there became a file of 0xFF, without a word."""
+    image = static_volume(tmp_path)
+    size = 1024
+    (tmp_path / "erased.ubi").write_bytes(image[: 2 * size] + b"\xff" * size + image[3 * size :])
+    (tmp_path / "cut.ubi").write_bytes(image[: 3 * size])
+    for name, block, missing in (("erased.ubi", 3, 0), ("cut.ubi", 2, 1)):
+        told = [line for _, tree in read_partitions(tmp_path / name) if tree for line in tree.complaints]
+        assert any(
+            f"block {block}, offset " in line and f"2 LEBs by this header, and no block holds LEB {missing}" in line
+            for line in told
+        ), told

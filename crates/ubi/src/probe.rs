@@ -29,6 +29,8 @@ pub struct Leb {
     pub leb_number: u32,
     /// The volume can only be written as a whole; then its LEBs have a CRC of their data.
     pub is_static: bool,
+    /// LEBs that the data of such a volume occupy.
+    pub used_lebs: u32,
     /// Among several blocks with the same LEB, the one with the highest number is valid.
     pub sequence_number: u64,
 }
@@ -100,6 +102,7 @@ pub fn headers(block: &[u8], vid_header_offset: u32, data_offset: u32) -> Header
                 volume_id: header.volume_id,
                 leb_number: header.leb_number,
                 is_static: header.kind == crate::VolumeKind::Static,
+                used_lebs: header.used_lebs,
                 sequence_number: header.sequence_number,
             });
         }

@@ -9,7 +9,7 @@ use ffslab_ubifs::probe::records::{self, Record};
 use ffslab_ubifs::probe::Superblock;
 use serde_json::json;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a block with a copy of the volume table holds.
 pub const VOLUME_TABLE: &str = "volume table";
@@ -50,6 +50,9 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     scanned.fact("LEB B", layout.block_bytes.saturating_sub(data_offset));
     let table = table_of(&lebs);
     let volumes = table.map(|block| ffslab_ubi::probe::volumes(&leb_data(block))).unwrap_or_default();
+    for volume in volumes.iter().filter(|volume| volume.is_static) {
+        missing_leb(layout, scanned, volume.id, &lebs);
+    }
     for volume in &volumes {
         let held = lebs.iter().filter(|(_, leb)| leb.volume_id == volume.id).count();
         let facts = json!({
@@ -98,6 +101,19 @@ fn static_data(
             let what = format!("data with a wrong CRC (LEB {} of static volume {})", leb.leb_number, leb.volume_id);
             scanned.damaged_part(*block, layout.offset_in_image(*block, data_offset), what, None);
         }
+    }
+}
+
+/// Tells of LEBs that a static volume must have and no block holds: each of its headers says how many they are, and Linux calls such a
+/// volume corrupted (`vtbl.c`, `init_volumes`). Of a volume of which no block is left nothing says that it had any.
+fn missing_leb(layout: &Layout, scanned: &mut Scanned, volume: u32, lebs: &[(u32, Leb)]) {
+    let of_it = || lebs.iter().filter(|(_, leb)| leb.volume_id == volume);
+    let Some(&(block, Leb { used_lebs, .. })) = of_it().max_by_key(|(_, leb)| leb.sequence_number) else { return };
+    let held: BTreeSet<u32> = of_it().map(|(_, leb)| leb.leb_number).collect();
+    if let Some(missing) = (0..used_lebs).find(|number| !held.contains(number)) {
+        let what =
+            format!("static volume {volume} has {used_lebs} LEBs by this header, and no block holds LEB {missing}");
+        scanned.damaged(block, layout.offset_in_image(block, 0), what);
     }
 }
 

@@ -53,6 +53,7 @@ STACK_ALWAYS: dict[str, tuple[object, str]] = {
     "bad_block_table": (True, "nandsim's table of bad blocks is always in memory"),
     "endian": ("little", "the guests are little-endian"),
     "nand_wait": ("busy", "nandsim waits by the clock (`udelay`)"),
+    "subpage_writes": (True, "UBI writes parts of pages, which nandsim's chip can"),
 }
 # Keys of `STACK_COMPARED` that are of one file system: others are the same, whatever the kernel has.
 COMPARED_FOR = {"fastmap": "ubifs", "summary": "jffs2", "wl_threshold": "ubifs"}
@@ -77,7 +78,6 @@ STACK_REFUSED = {
     "page_cache_KiB": "has the page cache of a guest of 1 GiB: dirty_KiB limits what may be dirty",
     "policy": "has the kernel's own rules, and nobody decides in its place",
     "slc_mode": "has the chips of nandsim, whose cells hold one bit",
-    "subpage_writes": "has the sub-pages that nandsim's chip has",
     "traced": "has flashmon as its only tracer, whose price is taken off",
     "ubifs_debug": "has a kernel since Linux 3.7, whose UBIFS has no such option",
     "vid_hdr_offset_B": "lets UBI choose the place",
@@ -97,6 +97,7 @@ VM_FILES = {
 }
 # The kernel takes two pages and more (`dirty_bytes_min` of kernel/sysctl.c).
 DIRTY_B_MIN = 8192
+PERCENT_MAX = 100
 # Tables of an experiment beside `[stack]`. Applied: they say what is run. Of an answer: what verbs make of runs.
 TOP_APPLIED = frozenset(["axes", "initial", "measure", "program", "seed", "setup", "stack", "state", "title"])
 TOP_OF_ANSWERS = frozenset(
@@ -134,7 +135,9 @@ def asked_of_mounts(experiment: Experiment) -> dict[str, frozenset[str]]:
 def trouble(stack: dict[str, Any], keys: frozenset[str]) -> str | None:
     """Why the stack cannot be that of a reference run, for the first of the keys that were asked for."""
     for key in sorted(keys):
-        if key in STACK_REFUSED and stack.get(key) not in (None, False, [], {}):
+        # What is switched off or empty is how the guest is. A number is not, not even 0, which equals `False`.
+        is_off = stack.get(key) is False or stack.get(key) in (None, [], {})
+        if key in STACK_REFUSED and not is_off:
             return f"{key}: a reference run {STACK_REFUSED[key]}"
         if key in STACK_ALWAYS and stack.get(key) not in (None, STACK_ALWAYS[key][0]):
             value, why = STACK_ALWAYS[key]
@@ -143,6 +146,8 @@ def trouble(stack: dict[str, Any], keys: frozenset[str]) -> str | None:
         _, unit, _ = VM_FILES[key]
         if setting % unit:
             return f"vm.{key} = {setting}: the kernel takes multiples of {unit}"
+        if key.endswith("_pct") and setting > PERCENT_MAX:
+            return f"vm.{key} = {setting}: the kernel takes {PERCENT_MAX} at most"
         if key == "dirty_B" and setting < DIRTY_B_MIN:
             return f"{setting} B may be dirty: the kernel takes {DIRTY_B_MIN} B (vm.dirty_bytes) or more"
     return None
