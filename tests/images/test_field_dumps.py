@@ -14,9 +14,10 @@ import pytest
 
 from ffslab.images import read_image, read_partitions
 from helpers import esp_nvs
-from helpers.dumps import contents, expected, saved, ubi_of_large_pages, with_oob
+from helpers.dumps import contents, expected, saved, ubi_of_large_pages, ubinized, with_oob
 from helpers.erofs_images import made
 from helpers.flipped_bits import fat, littlefs, tree, ubi
+from helpers.spiffs_images import spiffs
 from helpers.squashfs_images import squashfs
 from helpers.yaffs2_images import Layout, build
 
@@ -125,3 +126,23 @@ def test_a_uimage_names_the_option_that_reads_what_is_in_it(tmp_path: Path) -> N
     head = bytearray(struct.pack(">7I4B32s", 0x2705_1956, 0, 0, len(image), 0, 0, zlib.crc32(image), 5, 2, 7, 0, b"fs"))
     head[4:8] = struct.pack(">I", zlib.crc32(bytes(head)))
     assert contents(saved(tmp_path, bytes(head) + image), offset_B=64) == contents(saved(tmp_path, image))
+
+
+def test_an_image_of_ubi_that_is_a_volume_of_another_one_is_a_file(tmp_path: Path) -> None:
+    inner = tmp_path / "inner.ubi"
+    inner.write_bytes(ubi(tmp_path))
+    path = saved(tmp_path, ubinized(tmp_path, {"inner": inner}))
+    ((part, tree_of),) = read_partitions(path)
+    assert part.layout and "volume inner holds UBI" in str(part.layout["unchecked"])
+    assert tree_of and [e.data for e in tree_of.entries if e.kind == "file"] == [inner.read_bytes().rstrip(b"\xff")]
+
+
+def test_spiffs_that_is_cut_off_is_told_and_two_copies_are_two_partitions(tmp_path: Path) -> None:
+    image = spiffs({"a": DRAW.randbytes(3000), "b/c": DRAW.randbytes(100)})
+    plain = contents(saved(tmp_path, image))
+    cut = read_image(saved(tmp_path, image[: len(image) // 2 + 100]))
+    assert cut.complaints and {entry.path for entry in cut.entries if entry.kind == "file"} == set(plain)
+    for dump, count in ((image + image, 2), (b"MK" + DRAW.randbytes(68) + image, 1)):
+        read = [tree_of for _, tree_of in read_partitions(saved(tmp_path, dump)) if tree_of]
+        held = [{e.path: e.data for e in tree_of.entries if e.kind == "file"} for tree_of in read]
+        assert held == [plain] * count

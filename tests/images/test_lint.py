@@ -299,3 +299,10 @@ def test_exit_codes(ffslab: Command, root: Path, tmp_path: Path) -> None:
     }.items():
         refused = ffslab("inspect", *words.split())
         assert (refused.returncode, refused.stdout, says in refused.stderr) == (2, "", True), words
+
+
+def test_behind_the_header_of_a_maker_an_image_is_no_partition(root: Path, tmp_path: Path) -> None:
+    image = Yaffs2().make(tmp_path, root)
+    plain = linted(image)
+    image.write_bytes(b"MAKER".ljust(64, b"\1") + image.read_bytes())
+    assert linted(image)["checks"] == plain["checks"]

@@ -49,3 +49,18 @@ def test_bytes_in_another_order_are_told_and_read_when_put_right(
     command = ran.stderr.split("(")[-1].split(")")[0].replace("IMAGE", str(path)).replace("RIGHT", f"{tmp_path}/right")
     subprocess.run(command.split(), check=True)
     assert read_image(tmp_path / "right").entries
+
+
+@pytest.mark.parametrize(
+    ("turn", "word"), [(lambda b: 255 - b, "inverted"), (lambda b: int(f"{b:08b}"[::-1], 2), "bits of each byte")]
+)
+def test_other_bits_are_told_and_read_when_put_right(
+    turn: Callable[[int], int], word: str, tmp_path: Path, ffslab: Command
+) -> None:
+    image = jffs2(tmp_path)
+    path = saved(tmp_path, bytes(map(turn, image)))
+    ran = ffslab("inspect", path)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1) and word in ran.stderr, ran.stderr
+    command = ran.stderr[ran.stderr.index("(python3") + 1 : ran.stderr.rindex(")")]
+    subprocess.run(command.replace("IMAGE", "dump.bin").replace("RIGHT", "right"), shell=True, check=True, cwd=tmp_path)
+    assert (tmp_path / "right").read_bytes() == image

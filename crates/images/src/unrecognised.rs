@@ -30,9 +30,9 @@ pub enum Unrecognised {
     /// It is something else: what, and what to do.
     #[error("no file system that is read here: {0}")]
     Named(String),
-    /// Each word has its bytes in the other order.
-    #[error("its bytes stand in another order, as a bus of {} bits has them: put right it is {what} (objcopy -I binary -O binary --reverse-bytes={word_bytes} IMAGE RIGHT)", 8 * word_bytes)]
-    Turned { word_bytes: usize, what: String },
+    /// All bytes are other ones, and known when they are put right by the command.
+    #[error("{turn}: put right it is {what} ({command})")]
+    Turned { turn: String, what: String, command: String },
     /// What its format says of an image that may be one of it for all that.
     #[error("{0}")]
     Hint(String),

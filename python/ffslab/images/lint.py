@@ -116,7 +116,9 @@ def lint(
     fs = facts["layout"]["fs"]
     if fs in VOLUMES:
         raise InputError(f"{path}: is {title(fs)}, which stands on a block device: --lint is about images of raw flash")
-    if blocks is None and "partition" in facts:
+    # Behind the header of a maker an image has an offset, and is no partition of a chip.
+    is_given = any(how.get(key) is not None for key in ("offset_B", "size_B"))
+    if blocks is None and "partition" in facts and (facts["partition"]["name"] or is_given):
         of_dump = min(facts["partition"]["size_B"] // target.block_B, target.chip_blocks)
         target = replace(target, blocks=of_dump or target.blocks)
     linted = _Lint(path, facts, target, how)

@@ -47,7 +47,8 @@ impl ImageFormat for InImages {
             let has_marker = |endian| probe::oob_markers(endian, block.stored, page, oob) > 0;
             let is_clean =
                 || oob > 0 && is_erased(block.data) && [Endian::Little, Endian::Big].into_iter().any(has_marker);
-            (probe::byte_order(block.data).is_some() || is_clean()).then_some(0)
+            let order = probe::byte_order(block.data).map(|order| if order == Endian::Big { 2 } else { 1 });
+            order.or_else(|| is_clean().then_some(0))
         }))
     }
 

@@ -146,15 +146,69 @@ fn random_bits(all: u32) -> f64 {
 
 /// So many bytes in another order are looked at.
 const TURNED_MAX_BYTES: usize = 16 << 20;
+/// So many whose bits are other ones: no bus but a circuit or a program did it, which is rare.
+const BITS_MAX_BYTES: usize = 4 << 20;
 
-/// The image with the bytes of each word turned round, as far as it is looked at, for words of 16 and of 32 bits.
-pub fn turned(image: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> + '_ {
-    let looked_at = &image[..image.len().min(TURNED_MAX_BYTES)];
-    [2, 4].into_iter().filter(|word| image.len().is_multiple_of(*word)).map(|word| {
-        let mut turned = looked_at.to_vec();
-        turned.chunks_exact_mut(word).for_each(<[u8]>::reverse);
-        (word, turned)
-    })
+/// What was done to all bytes of a dump, so that they are right when it is done once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The bytes of each word stand in the other order.
+    Words(usize),
+    /// Each bit is the other one.
+    Inverted,
+    /// The bits of each byte stand in the other order.
+    Mirrored,
+}
+
+impl Turn {
+    const ALL: [Turn; 4] = [Turn::Words(2), Turn::Words(4), Turn::Inverted, Turn::Mirrored];
+
+    fn of(self, bytes: &[u8]) -> Vec<u8> {
+        let looked_at = |most: usize| &bytes[..bytes.len().min(most)];
+        match self {
+            Turn::Words(word) => {
+                let mut turned = looked_at(TURNED_MAX_BYTES).to_vec();
+                turned.chunks_exact_mut(word).for_each(<[u8]>::reverse);
+                turned
+            }
+            Turn::Inverted => looked_at(BITS_MAX_BYTES).iter().map(|byte| !byte).collect(),
+            Turn::Mirrored => looked_at(BITS_MAX_BYTES).iter().map(|byte| byte.reverse_bits()).collect(),
+        }
+    }
+}
+
+impl std::fmt::Display for Turn {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Turn::Words(word) => {
+                write!(out, "its bytes stand in another order, as a bus of {} bits has them", 8 * word)
+            }
+            Turn::Inverted => out.write_str("each of its bits is inverted"),
+            Turn::Mirrored => out.write_str("the bits of each byte stand in the other order"),
+        }
+    }
+}
+
+impl Turn {
+    /// What puts an image right.
+    pub fn command(self) -> String {
+        let of_bytes = |byte: &str| {
+            format!(
+                "python3 -c 'import sys; sys.stdout.buffer.write(bytes({byte} for b in sys.stdin.buffer.read()))' < IMAGE > RIGHT"
+            )
+        };
+        match self {
+            Turn::Words(word) => format!("objcopy -I binary -O binary --reverse-bytes={word} IMAGE RIGHT"),
+            Turn::Inverted => of_bytes("255 - b"),
+            Turn::Mirrored => of_bytes("int(f\"{b:08b}\"[::-1], 2)"),
+        }
+    }
+}
+
+/// The image as it would be without each turn, as far as it is looked at.
+pub fn turned(image: &[u8]) -> impl Iterator<Item = (Turn, Vec<u8>)> + '_ {
+    let fits = |turn: &Turn| !matches!(turn, Turn::Words(word) if !image.len().is_multiple_of(*word));
+    Turn::ALL.into_iter().filter(fits).map(|turn| (turn, turn.of(image)))
 }
 
 #[cfg(test)]

@@ -43,7 +43,10 @@ pub fn whole(image: &[u8], given: &Given, formats: &[ImageFs]) -> Result<Part, U
         None => (0, found?),
     };
     let place_bytes = at..image.len();
-    let (offset_bytes, size_bytes) = (at as u64, place_bytes.len() as u64);
+    // What stands before it has no pages.
+    let (page, stride) = if at > 0 { (layout.page_bytes as usize, layout.stride_bytes()) } else { (1, 1) };
+    let size = place_bytes.len() / stride * page + (place_bytes.len() % stride).min(page);
+    let (offset_bytes, size_bytes) = (at as u64, size as u64);
     Ok(Part { name: String::new(), offset_bytes, size_bytes, place_bytes, layout: Ok(layout) })
 }
 

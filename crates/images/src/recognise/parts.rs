@@ -142,12 +142,12 @@ fn of_image(image: &[u8], wanted: &Wanted, formats: &[ImageFs]) -> Result<(Vec<P
 /// Where nothing is known: what the bytes are, or what they would be in another order.
 fn told(image: &[u8], why: Unrecognised, formats: &[ImageFs]) -> Unrecognised {
     let Unrecognised::Nothing { signs, .. } = why else { return why };
-    let known = |(word, turned): (usize, Vec<u8>)| {
+    let known = |(turn, turned): (content::Turn, Vec<u8>)| {
         let what = match recognise(&turned, &Given::default(), formats) {
             Ok(layout) => format!("{} that ffslab reads", layout.fs.title()),
             Err(_) => crate::named::beginning(&turned)?.to_string(),
         };
-        Some(Unrecognised::Turned { word_bytes: word, what })
+        Some(Unrecognised::Turned { turn: turn.to_string(), what, command: turn.command() })
     };
     let turned = content::turned(image).find_map(known);
     turned.unwrap_or_else(|| Unrecognised::Nothing { signs, holds: content::described(image) })

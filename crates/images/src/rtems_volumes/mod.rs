@@ -24,7 +24,12 @@ fn area_bytes(image: &[u8], block_bytes: u32) -> u32 {
 /// The message about an image that begins as a larger volume does.
 fn is_cut_off(image: &[u8], title: &str, volume_bytes: u64) -> Option<String> {
     let here = image.len();
-    let text = || format!("the image is cut off: it has {here} of the {volume_bytes} B of its {title} volume");
+    let text = || {
+        format!(
+            "the image is cut off: it has {here} of the {volume_bytes} B of its {title} volume; truncate -s {volume_bytes} makes a copy of \
+             it as long as it was, with zeros where files are missing"
+        )
+    };
     (volume_bytes > here as u64).then(text)
 }
 

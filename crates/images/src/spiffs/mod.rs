@@ -14,6 +14,7 @@ use crate::tree::{Content, CutOff, Tree, TreeEntry, TreeError};
 use ffslab_fs::{FileKind, Ino};
 use pages::{Geometry, Object, Pages};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// How they are recognised, read and explained.
 pub struct InImages;
@@ -38,6 +39,25 @@ impl ImageFormat for InImages {
         Some(layout.because(format!(
             "pages of {page_bytes} B and blocks of {block_bytes} B are those with which most blocks have its magic number"
         )))
+    }
+
+    fn begins_at(&self, image: &[u8], layout: Option<&Layout>) -> Option<usize> {
+        if layout.is_some() {
+            return None;
+        }
+        Geometry::behind(image)
+    }
+
+    fn places(&self, image: &[u8]) -> Vec<Range<usize>> {
+        let mut places: Vec<Range<usize>> = Vec::new();
+        let mut at = 0;
+        while let Some(bytes) = Geometry::find(&image[at..], None, None).and_then(|found| found.bytes_of(&image[at..]))
+        {
+            let end = image.len().min(at + bytes);
+            places.push(at..end);
+            at = end;
+        }
+        places
     }
 
     fn read(&self, image: &[u8], layout: &Layout, content: Content) -> Result<Tree, TreeError> {
@@ -70,9 +90,9 @@ impl ImageFormat for InImages {
     }
 
     fn cut_off(&self, image: &[u8], layout: &Layout) -> Option<CutOff> {
-        let rest = image.len() % layout.block_bytes as usize;
-        let what = format!("the image ends after {rest} of the {} B of a block", layout.block_bytes);
-        (rest > 0).then(|| CutOff { offset: (image.len() - rest) as u64, what })
+        let (here, all) = (image.len(), geometry(layout).bytes_of(image)?);
+        let what = format!("the image has {here} of the {all} B of its file system");
+        (here < all).then_some(CutOff { offset: here as u64, what })
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Geometry {
 const PAGES_BYTES: [usize; 5] = [256, 128, 512, 1024, 2048];
 const BLOCKS_BYTES: [usize; 5] = [4096, 8192, 16384, 32768, 65536];
 const BLOCKS_MIN: usize = 3;
+/// So much may stand before it.
+const BEFORE_MAX_BYTES: usize = 1 << 20;
 const MAGIC: u32 = 0x2014_0529;
 const ID_BYTES: usize = 2;
 /// Before the data of a page: object, part of it, flags.
@@ -38,29 +40,61 @@ const FLAG_DELETED: u8 = 0x80;
 const NO_SIZE: u32 = u32::MAX;
 
 impl Geometry {
-    /// The sizes with which more than half of the blocks that hold something have the magic number.
-    pub fn find(image: &[u8], page_bytes: Option<u32>, block_bytes: Option<u32>) -> Option<Geometry> {
+    fn all(page_bytes: Option<u32>, block_bytes: Option<u32>) -> impl Iterator<Item = Geometry> {
         let fits = |given: Option<u32>, bytes: usize| given.is_none_or(|given| given as usize == bytes);
-        let pages = || PAGES_BYTES.into_iter().filter(|&bytes| fits(page_bytes, bytes));
-        let blocks = BLOCKS_BYTES.into_iter().filter(|&bytes| fits(block_bytes, bytes));
-        let mut all =
-            blocks.flat_map(|block_bytes| pages().map(move |page_bytes| Geometry { page_bytes, block_bytes }));
-        all.find(|geometry| geometry.is_of(image))
+        let blocks = BLOCKS_BYTES.into_iter().filter(move |&bytes| fits(block_bytes, bytes));
+        blocks.flat_map(move |block_bytes| {
+            let pages = PAGES_BYTES.into_iter().filter(move |&bytes| fits(page_bytes, bytes));
+            pages.map(move |page_bytes| Geometry { page_bytes, block_bytes })
+        })
     }
 
-    fn is_of(&self, image: &[u8]) -> bool {
-        let count = image.len() / self.block_bytes;
-        if count < BLOCKS_MIN {
-            return false;
-        }
-        let used = || (0..count).filter(|&block| !is_erased(&image[block * self.block_bytes..][..self.block_bytes]));
-        let has_magic = |&block: &usize| {
-            let held = u16_at(image, block * self.block_bytes + self.lookup_bytes() - 2 * ID_BYTES);
-            // With the length of the file system in it, as ESP-IDF has it, or without.
-            let magic = MAGIC ^ self.page_bytes as u32;
-            held == Some((magic ^ (count - block) as u32) as u16) || held == Some(magic as u16)
+    /// The sizes with which more than half of the blocks that hold something have the magic number.
+    pub fn find(image: &[u8], page_bytes: Option<u32>, block_bytes: Option<u32>) -> Option<Geometry> {
+        Geometry::all(page_bytes, block_bytes).find(|geometry| geometry.bytes_of(image).is_some())
+    }
+
+    /// Where the first image begins that stands behind something else.
+    pub fn behind(image: &[u8]) -> Option<usize> {
+        Geometry::all(None, None).find_map(|geometry| {
+            let end = image.len().saturating_sub(BLOCKS_MIN * geometry.block_bytes).min(BEFORE_MAX_BYTES);
+            (1..end).find(|&at| {
+                // Most places are none by the first two blocks.
+                let left = |block| geometry.left(image, at, block);
+                left(0).is_some_and(|count| {
+                    count as usize >= BLOCKS_MIN && left(1) == Some(count - 1) && left(2) == Some(count - 2)
+                }) && geometry.bytes_of(&image[at..]).is_some()
+            })
+        })
+    }
+
+    /// Bytes of the file system at the start of an image, which may end before that or go on behind it, by what its magic numbers say.
+    pub fn bytes_of(&self, image: &[u8]) -> Option<usize> {
+        let here = image.len().div_ceil(self.block_bytes);
+        let is_used = |&block: &usize| {
+            let start = block * self.block_bytes;
+            !is_erased(&image[start..image.len().min(start + self.block_bytes)])
         };
-        2 * used().filter(has_magic).count() > used().count()
+        let first = (0..here).find(is_used)?;
+        let said = self.left(image, 0, first).map(|left| first + usize::from(left));
+        let all = [Some(image.len() / self.block_bytes), said];
+        let is_so = |&count: &usize| {
+            let blocks = 0..count.min(here);
+            // With the length of the file system in it, as ESP-IDF has it, or without.
+            let has_magic = |&block: &usize| {
+                let left = self.left(image, 0, block);
+                left == Some((count - block) as u16) || left == Some(0)
+            };
+            let found = blocks.clone().filter(has_magic).count();
+            found >= BLOCKS_MIN && 2 * found > blocks.filter(is_used).count()
+        };
+        all.into_iter().flatten().find(is_so).map(|count| count * self.block_bytes)
+    }
+
+    /// How many blocks there are from this one to the end, by its magic number.
+    fn left(&self, image: &[u8], start: usize, block: usize) -> Option<u16> {
+        let held = u16_at(image, start + block * self.block_bytes + self.lookup_bytes() - 2 * ID_BYTES)?;
+        Some(held ^ (MAGIC ^ self.page_bytes as u32) as u16)
     }
 
     fn pages(&self) -> usize {

@@ -7,7 +7,7 @@ use crate::recognise::{gcd, said, strides, BLOCK_BYTES_USUAL, BLOCK_PAGES, PAGES
 use ffslab_text::quoting::quoted;
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// With what erase counter headers begin (`drivers/mtd/ubi/ubi-media.h`).
@@ -21,6 +21,8 @@ const FEW_HEADERS: usize = 4;
 /// What is to be said of volumes whose data nothing checks.
 const RAW: &str = "UBI has no check sums over the data of dynamic volumes: in one that holds no UBIFS and becomes a file, a changed bit or a \
                    missing LEB does not show";
+/// Of a node of JFFS2.
+const NODE_HEAD_BYTES: usize = 12;
 /// Of a superblock node.
 const SUPERBLOCK_BYTES: u32 = 4096;
 
@@ -118,7 +120,7 @@ pub fn headers(image: &[u8]) -> Vec<usize> {
 pub fn headers_in_step(image: &[u8]) -> Vec<usize> {
     let mut places = headers(image);
     if let Some(&first) = places.first() {
-        let block = step(&places);
+        let block = step(image, &places);
         places.retain(|at| (at - first).is_multiple_of(block));
     }
     places
@@ -131,7 +133,7 @@ pub fn runs(image: &[u8]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
     while let Some(&first) = places.get(at) {
-        let block = step(&places[at..]);
+        let block = step(image, &places[at..]);
         let (mut last, mut count) = (first, 0);
         while let Some(&here) = places.get(at) {
             if (here - first).is_multiple_of(block) {
@@ -154,11 +156,12 @@ pub fn runs(image: &[u8]) -> Vec<Range<usize>> {
 }
 
 /// How far the headers stand apart that are in step with the first one: the distance with which most follow it without a gap, unless all
-/// are multiples of the least.
-fn step(places: &[usize]) -> usize {
+/// are multiples of the least. Where data begin is no erase block's end, but where an image begins that is in a volume of this one.
+fn step(image: &[u8], places: &[usize]) -> usize {
     let apart = || places.windows(2).map(|pair| pair[1] - pair[0]);
     let Some(least) = apart().min() else { return 1 };
-    if apart().all(|distance| distance.is_multiple_of(least)) {
+    let data = ffslab_ubi::probe::offsets(&image[places[0]..]).map_or(0, |(_, data)| data as usize);
+    if least > data && apart().all(|distance| distance.is_multiple_of(least)) {
         return least;
     }
     let first = places[0];
@@ -238,6 +241,17 @@ pub fn unsigned(superblock: &ffslab_ubifs::probe::Superblock) -> Option<&'static
     superblock.is_signed.then_some("the volume is signed: its signature is not checked here, but the CRC of each node")
 }
 
+/// What a volume begins with that becomes a file.
+fn begins(start: &[u8]) -> Option<&'static str> {
+    let is_node =
+        start.len() >= NODE_HEAD_BYTES && ffslab_jffs2::probe::byte_order(&start[..NODE_HEAD_BYTES]).is_some();
+    let others = [
+        (start.starts_with(EC_MAGIC), "UBI, which is read when it is a file"),
+        (is_node, "JFFS2, which is read when it is a file"),
+    ];
+    others.into_iter().find(|(is_so, _)| *is_so).map(|(_, what)| what).or_else(|| crate::named::beginning(start))
+}
+
 /// What is not looked at in the volumes of UBI: signatures, and what UBI has no check sums for. Its headers have a CRC, and so have
 /// the nodes of UBIFS and the data of static volumes; a dynamic volume that holds something else has none, and of one without an erase
 /// block nothing tells whether it ever had one.
@@ -245,6 +259,7 @@ pub fn unchecked(image: &[u8], layout: &Layout) -> Option<Cow<'static, str>> {
     let (_, data_at) = layout.ubi_at_bytes?;
     let mut signed = None;
     let (mut held, mut dynamic, mut ubifs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut named = BTreeMap::new();
     for (block, leb) in scan::lebs(image, layout).filter(|(_, leb)| !leb.is_internal()) {
         held.insert(leb.volume_id);
         if !leb.is_static {
@@ -254,11 +269,16 @@ pub fn unchecked(image: &[u8], layout: &Layout) -> Option<Cow<'static, str>> {
         if leb.leb_number == 0 && start.starts_with(&NODE_MAGIC) {
             ubifs.insert(leb.volume_id);
             signed = signed.or_else(|| ffslab_ubifs::probe::superblock(&start).and_then(|found| unsigned(&found)));
+        } else if leb.leb_number == 0 {
+            named.extend(begins(&start).map(|what| (leb.volume_id, what)));
         }
     }
     let raw = (!dynamic.is_subset(&ubifs)).then_some(RAW);
     let mut said: Vec<String> = signed.into_iter().chain(raw).map(str::to_string).collect();
-    let absent = scan::all_volumes(image, layout).into_iter().filter(|(id, _)| !held.contains(id));
+    let all = scan::all_volumes(image, layout);
+    let holds = |(id, what): (&u32, &&str)| Some(format!("volume {} holds {what}", quoted(all.get(id)?.as_bytes())));
+    said.extend(named.iter().filter_map(holds));
+    let absent = all.iter().filter(|(id, _)| !held.contains(id));
     let absent: Vec<String> = absent.map(|(_, name)| quoted(name.as_bytes()).to_string()).collect();
     if !absent.is_empty() {
         said.push(format!("no erase block here is of volume {}: empty, or cut off", absent.join(", ")));
