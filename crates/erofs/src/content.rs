@@ -10,23 +10,12 @@ use crate::extents::{Extent, Stored};
 use crate::files::{Files, Node, Page};
 use crate::metadata::Metadata;
 use crate::superblock::BLOCK_BYTES;
+use crate::windows::Windows;
 use ffslab_fs::{causes, Errno, FileKind, Ino, PagesAhead, Result};
 use ffslab_rawblock::Wrong;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
-
-/// How compressed files are read, by the first kernel that does so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Windows {
-    /// Pages beside a window are left alone.
-    V5_10,
-    /// Those before it are filled, too (`z_erofs_pcluster_readmore`, since 5.16).
-    V6_1,
-    /// As 6.1, and the clusters are kept of which it is not known where their extents end, in place of the last one of a window
-    /// (`z_erofs_should_alloc_cache`).
-    V6_6,
-}
 
 /// Pages that were filled, by their numbers. `None`: it cannot be read.
 type Filled = BTreeMap<u64, Option<Vec<u8>>>;

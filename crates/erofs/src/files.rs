@@ -1,11 +1,11 @@
 //! The image on its device, and what of it is in memory: inodes, pages of the device with metadata, pages of directories, and compressed
 //! pages of which only a part was wanted.
 
-use crate::content::Windows;
 use crate::extents::{map, Extent, Index};
 use crate::inode::{self, Inode, Layout};
 use crate::metadata::Metadata;
 use crate::superblock::{Superblock, BLOCK_BYTES};
+use crate::windows::Windows;
 use ffslab_fs::{Errno, FileKind, Ino, Result, Stat, TimeSpec, STAT_BLOCK_BYTES};
 use ffslab_rawblock::{RawBlock, ReadError, Wrong, SECTOR_BYTES};
 use ffslab_sim::Sim;

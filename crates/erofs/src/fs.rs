@@ -1,8 +1,8 @@
 //! EROFS as a system above calls it.
 
-use crate::content::Windows;
 use crate::files::Files;
 use crate::superblock::{Superblock, BLOCK_BYTES, FEATURES_OF_5_10};
+use crate::windows::Windows;
 use ffslab_fs::{DirEntry, Errno, FileKind, Host, Ino, PagesAhead, Result, Stat, StatFs};
 use ffslab_rawblock::{causes, Image, MountError, OnlyRead, RawBlock, Wrong};
 use ffslab_sim::Sim;

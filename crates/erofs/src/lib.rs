@@ -20,11 +20,12 @@ pub mod inode;
 mod metadata;
 mod names;
 mod superblock;
+mod windows;
 
-pub use content::Windows;
 pub use extents::{map, Extent, Index, Stored};
 pub use fs::Erofs;
 pub use image::{content, Content};
 pub use metadata::Metadata;
 pub use names::{names, Name};
 pub use superblock::{Superblock, BLOCK_BYTES, MAGIC, SUPERBLOCK_AT};
+pub use windows::Windows;

@@ -1,9 +1,9 @@
 //! Blocks of the image as they are read of the device: `fs/squashfs/block.c`, `cache.c`.
 
 use crate::cache::{Block, BlockCache};
-use crate::content::Windows;
 use crate::inode::Metadata;
 use crate::superblock::{Superblock, SUPERBLOCK_BYTES};
+use crate::windows::Windows;
 use crate::{Compressor, Wrong, IS_PLAIN, IS_PLAIN_DATA, METADATA_BYTES};
 use ffslab_fs::Errno;
 use ffslab_rawblock::{RawBlock, ReadError};

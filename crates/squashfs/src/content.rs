@@ -4,24 +4,13 @@
 use crate::files::{Files, Node};
 use crate::inode::Is;
 use crate::meta_index::MetaIndex;
+use crate::windows::Windows;
 use crate::Wrong;
 use ffslab_fs::{causes, Errno, Host, Ino, PagesAhead, Result, PAGE_BYTES};
 use std::ops::Range;
 use std::rc::Rc;
 
 const PAGE: u64 = PAGE_BYTES as u64;
-
-/// How a window of read-ahead is read, by the first kernel that does so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Windows {
-    /// Page by page (`squashfs_readpage`), as all pages of the window have their place already. For whom pages of its block are there or
-    /// locked, the block goes through a cache of its own (`squashfs_read_cache`), of which other pages take theirs.
-    V5_8,
-    /// Block by block (`squashfs_readahead`), and how long a block is was reckoned once, where the window begins.
-    V6_0,
-    /// As 6.0, and the length is that of each block.
-    V6_12,
-}
 
 /// A block of a file, as it was read for one of its pages: others may take theirs of it.
 pub struct Taken {

@@ -1,10 +1,11 @@
 //! squashfs as a system above calls it.
 
 use crate::blocks::Blocks;
-use crate::content::{Taken, Windows};
+use crate::content::Taken;
 use crate::files::Files;
 use crate::inode::Is;
 use crate::meta_index::MetaIndex;
+use crate::windows::Windows;
 use ffslab_fs::{DirEntry, Errno, Host, Ino, PagesAhead, Result, Stat, StatFs};
 use ffslab_rawblock::{causes, Image, MountError, OnlyRead, RawBlock};
 use ffslab_sim::Sim;

@@ -21,12 +21,13 @@ pub mod inode;
 mod meta_index;
 mod names;
 mod superblock;
+mod windows;
 
 pub use compressor::Compressor;
-pub use content::Windows;
 pub use ffslab_rawblock::{little_endian, Wrong};
 pub use fs::Squashfs;
 pub use superblock::{other_version, Superblock, MAGIC};
+pub use windows::Windows;
 
 /// Metadata stand in blocks of so many bytes, once they are expanded.
 pub const METADATA_BYTES: usize = 8192;

@@ -26,8 +26,8 @@ fn is_cut_off(image: &[u8], title: &str, volume_bytes: u64) -> Option<String> {
     let here = image.len();
     let text = || {
         format!(
-            "the image is cut off: it has {here} of the {volume_bytes} B of its {title} volume; truncate -s {volume_bytes} makes a copy of \
-             it as long as it was, with zeros where files are missing"
+            "the image is cut off: it has {here} of the {volume_bytes} B of its {title} volume: a copy that \
+             truncate -s {volume_bytes} makes as long as it was can be read, with zeros in place of what is missing"
         )
     };
     (volume_bytes > here as u64).then(text)

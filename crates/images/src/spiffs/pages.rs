@@ -14,7 +14,8 @@ pub struct Geometry {
 const PAGES_BYTES: [usize; 5] = [256, 128, 512, 1024, 2048];
 const BLOCKS_BYTES: [usize; 5] = [4096, 8192, 16384, 32768, 65536];
 const BLOCKS_MIN: usize = 3;
-/// So much may stand before it.
+/// So much may stand before it, if it has so many blocks, each with its magic number: few words of a text look like some.
+const BLOCKS_MIN_BEHIND: usize = 8;
 const BEFORE_MAX_BYTES: usize = 1 << 20;
 const MAGIC: u32 = 0x2014_0529;
 const ID_BYTES: usize = 2;
@@ -54,16 +55,17 @@ impl Geometry {
         Geometry::all(page_bytes, block_bytes).find(|geometry| geometry.bytes_of(image).is_some())
     }
 
-    /// Where the first image begins that stands behind something else.
+    /// Where the first image begins that stands behind something else. Formatting puts a magic number into each of its blocks.
     pub fn behind(image: &[u8]) -> Option<usize> {
         Geometry::all(None, None).find_map(|geometry| {
             let end = image.len().saturating_sub(BLOCKS_MIN * geometry.block_bytes).min(BEFORE_MAX_BYTES);
             (1..end).find(|&at| {
-                // Most places are none by the first two blocks.
                 let left = |block| geometry.left(image, at, block);
                 left(0).is_some_and(|count| {
-                    count as usize >= BLOCKS_MIN && left(1) == Some(count - 1) && left(2) == Some(count - 2)
-                }) && geometry.bytes_of(&image[at..]).is_some()
+                    let count = usize::from(count);
+                    let here = count.min((image.len() - at) / geometry.block_bytes);
+                    here >= BLOCKS_MIN_BEHIND && (1..here).all(|block| left(block) == Some((count - block) as u16))
+                })
             })
         })
     }
