@@ -14,6 +14,7 @@ import pytest
 
 from ffslab.images import read_image, read_partitions
 from helpers import esp_nvs
+from helpers.command import Command
 from helpers.dumps import contents, expected, saved, ubi_of_large_pages, ubinized, with_oob
 from helpers.erofs_images import made
 from helpers.flipped_bits import fat, littlefs, tree, ubi
@@ -146,3 +147,20 @@ def test_spiffs_that_is_cut_off_is_told_and_two_copies_are_two_partitions(tmp_pa
         read = [tree_of for _, tree_of in read_partitions(saved(tmp_path, dump)) if tree_of]
         held = [{e.path: e.data for e in tree_of.entries if e.kind == "file"} for tree_of in read]
         assert held == [plain] * count
+
+
+def test_two_yaffs2_in_one_dump_are_told(tmp_path: Path, ffslab: Command) -> None:
+    layout = Layout(ecc=True, extra=True)
+    block_bytes = 64 * (2048 + 64)
+    for name in ("one", "two"):
+        tree(tmp_path / name)
+        (tmp_path / name / f"of {name}").write_bytes(name.encode() * 50_000)
+    one, two = (build(tmp_path / name, layout) for name in ("one", "two"))
+    one += b"\xff" * (-len(one) % block_bytes)
+    (tmp_path / "both").write_bytes(one + two)
+    ran = ffslab("extract", "both")
+    assert ran.returncode == 1
+    assert "a block with the sequence number of block 1: what stands in both is of two YAFFS2" in ran.stderr
+    alone = ffslab("extract", "both", "out", "--offset", str(len(one)), "--size", str(len(two)))
+    assert alone.returncode == 0, alone.stderr
+    assert (tmp_path / "out" / "of two").read_bytes() == b"two" * 50_000

@@ -2,8 +2,12 @@
 
 use crate::format::Layout;
 use crate::scan::{Hit, Scanned};
-use ffslab_yaffs2::probe::{Claims, PageKind};
+use ffslab_yaffs2::probe::{self, Claims, PageKind};
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Where a header has the name (`struct yaffs_obj_hdr`).
+const NAME: Range<usize> = 10..10 + 256;
 
 pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     let Some(probe) = layout.yaffs2 else { return };
@@ -65,6 +69,13 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         let block = (offset / layout.stored_block_bytes() as u64) as u32;
         scanned.damaged(block, offset, format!("{why}: its tags have no ECC, and a bit in them may have flipped"));
     }
+    if let Some((block, twin)) = repeated(image, layout, &probe, scanned) {
+        let what = format!(
+            "a block with the sequence number of block {twin}: what stands in both is of two YAFFS2 (read one of them, with --offset and \
+             --size), or one of them is a copy; which is newer nothing tells"
+        );
+        scanned.damaged(block, layout.offset_in_image(block, 0), what);
+    }
     let sequences: Vec<u32> = scanned.blocks.iter().filter_map(|facts| facts.sequence).collect();
     for (name, count) in counts {
         scanned.fact(&format!("{name} pages"), count);
@@ -78,4 +89,33 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
         scanned.fact("blocks taken to be written since the format", taken);
         scanned.fact("of them per block", taken as f64 / f64::from(layout.blocks.max(1)));
     }
+}
+
+/// A block whose sequence number an earlier one has, and that one. A YAFFS2 counts them up with each block that it begins
+/// (`yaffs_find_alloc_block` of `yaffs_guts.c`); makers of images give all blocks the lowest one, and then no two of them have headers
+/// of one object under different names.
+fn repeated(image: &[u8], layout: &Layout, probe: &probe::Layout, scanned: &Scanned) -> Option<(u32, u32)> {
+    let mut first_of: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut lowest = Vec::new();
+    let low = scanned.blocks.iter().filter_map(|facts| facts.sequence).min()?;
+    for facts in &scanned.blocks {
+        let Some(sequence) = facts.sequence else { continue };
+        if sequence == low {
+            lowest.push(facts.block);
+        } else if let Some(&twin) = first_of.get(&sequence) {
+            return Some((facts.block, twin));
+        }
+        first_of.insert(sequence, facts.block);
+    }
+    let mut names: BTreeMap<u32, (u32, &[u8])> = BTreeMap::new();
+    for block in lowest {
+        for page in image[layout.place(block, image)].chunks(layout.stride_bytes()) {
+            let Some(tags) = probe.look(page).filter(|tags| tags.kind == PageKind::Header) else { continue };
+            let (twin, name) = *names.entry(tags.object).or_insert((block, &page[NAME]));
+            if twin != block && name != &page[NAME] {
+                return Some((block, twin));
+            }
+        }
+    }
+    None
 }
