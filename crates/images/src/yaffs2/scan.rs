@@ -72,7 +72,7 @@ pub fn scan(image: &[u8], layout: &Layout, scanned: &mut Scanned) {
     if let Some((block, twin)) = repeated(image, layout, &probe, scanned) {
         let what = format!(
             "a block with the sequence number of block {twin}: what stands in both is of two YAFFS2 (read one of them, with --offset and \
-             --size), or one of them is a copy; which is newer nothing tells"
+             --size in bytes of page data), or one of them is a copy; which is newer nothing tells"
         );
         scanned.damaged(block, layout.offset_in_image(block, 0), what);
     }
