@@ -152,7 +152,8 @@ def _files(place: Path) -> dict[str, tuple[int, int]]:
     """The files of a journey's own, with what changes when they are written."""
     found = {}
     for folder, names, files in os.walk(place):
-        names[:] = [name for name in names if name != "store"]
+        # What Python compiles stands beside what it loads, where the environment does not forbid it.
+        names[:] = [name for name in names if name not in ("store", "__pycache__")]
         for name in files:
             path = Path(folder, name)
             if not path.is_symlink():
